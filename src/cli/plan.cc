@@ -157,6 +157,27 @@ Result<std::vector<plan::Recorded>> RecordedBy(const Flags& flags) {
   return all;
 }
 
+// What they do is compared: it must be the same, and counted in the same way.
+Result<void> AreOfOneProgram(const std::vector<plan::Recorded>& all) {
+  for (const plan::Recorded& one : all) {
+    const plan::Recorded& first = all.front();
+    if (!one.refusal.empty() || !first.refusal.empty()) continue;
+    if (!one.model.empty() && !first.model.empty() && one.model != first.model) {
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("'{}' trains {}, and '{}' {}: plan compares recordings of one program",
+                               first.id, first.model, one.id, one.model),
+                   "ask of each by itself"};
+    }
+    if ((one.batch > 0) != (first.batch > 0)) {
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("'{}' counts samples and '{}' does not: they cannot be compared",
+                               one.batch > 0 ? one.id : first.id, one.batch > 0 ? first.id : one.id),
+                   "--batch N says how many samples a step takes where they are not counted"};
+    }
+  }
+  return {};
+}
+
 // ---- what is said ----
 
 class Text {
@@ -349,6 +370,7 @@ int Run(Flags& flags) {
   if (!request) return Fail(request.error(), StatusOf(request.error()));
   auto recorded = RecordedBy(flags);
   if (!recorded) return Fail(recorded.error(), StatusOf(recorded.error()));
+  if (auto same = AreOfOneProgram(*recorded); !same) return Fail(same.error(), kExitUsage);
   const plan::Plan plan = plan::PlanFor(*std::move(recorded), *request);
   if (flags.json.wanted()) {
     if (auto written = WriteJson(flags.json, plan::ToJson(plan, *request)); !written)

@@ -272,6 +272,7 @@ void HoldToWaits(const Recorded& recorded, Estimate& estimate) {
   if (!waited || inline_in_graph) return;
   const double share = static_cast<double>(estimate.setup.gpus) / static_cast<double>(recorded.gpus);
   const double least_ns = recorded.step_ns * share;
+  estimate.step.hopeful_ns = std::max(estimate.step.hopeful_ns, least_ns * recorded.spread.low);
   if (least_ns <= estimate.step.expected_ns) return;
   estimate.step.expected_ns = least_ns;
   estimate.step.cautious_ns = std::max(estimate.step.cautious_ns, least_ns * recorded.spread.high);

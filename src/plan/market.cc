@@ -17,18 +17,31 @@ Machine Multiplied(const Machine& machine, int64_t times) {
   return several;
 }
 
+bool HasMore(const Machine& machine, const Machine& cheaper) {
+  return machine.cores > cheaper.cores || machine.memory_bytes > cheaper.memory_bytes ||
+         machine.device_memory_bytes > cheaper.device_memory_bytes ||
+         machine.link_bytes_per_s > cheaper.link_bytes_per_s;
+}
+
 }  // namespace
 
-std::optional<Machine> MachineWith(const Market& market, const roofline::Device& device, int64_t gpus) {
-  constexpr double kNoPrice = std::numeric_limits<double>::infinity();
-  std::optional<Machine> best;
+std::vector<Machine> MachinesWith(const Market& market, const roofline::Device& device, int64_t gpus) {
+  std::vector<Machine> all;
   for (const Offer& offer : market.offers) {
     const Machine& one = offer.machine;
-    if (one.device != &device || gpus % one.gpus != 0 || gpus > offer.up_to) continue;
-    const Machine several = Multiplied(one, gpus / one.gpus);
-    if (!best || several.per_hour.value_or(kNoPrice) < best->per_hour.value_or(kNoPrice)) best = several;
+    if (one.device == &device && gpus % one.gpus == 0 && gpus <= offer.up_to)
+      all.push_back(Multiplied(one, gpus / one.gpus));
   }
-  return best;
+  std::ranges::stable_sort(all, {}, [](const Machine& machine) {
+    return machine.per_hour.value_or(std::numeric_limits<double>::infinity());
+  });
+  std::vector<Machine> worth;
+  for (Machine& machine : all) {
+    const bool more =
+        std::ranges::all_of(worth, [&](const Machine& cheaper) { return HasMore(machine, cheaper); });
+    if (more) worth.push_back(std::move(machine));
+  }
+  return worth;
 }
 
 bool Sells(const Market& market, const roofline::Device& device) {

@@ -35,9 +35,9 @@ struct Market {
   std::vector<Offer> offers;
 };
 
-// The cheapest machine with so many of these devices, all of it multiplied where it is had so; one without a price only
-// where no other is there.
-std::optional<Machine> MachineWith(const Market& market, const roofline::Device& device, int64_t gpus);
+// The machines with so many of these devices, all of it multiplied where it is had so, the cheapest first: of those that
+// cost more, only what has more cores, memory or a faster link than each before it. What has no price comes last.
+std::vector<Machine> MachinesWith(const Market& market, const roofline::Device& device, int64_t gpus);
 
 // Whether some machine of the file has this device.
 bool Sells(const Market& market, const roofline::Device& device);

@@ -27,7 +27,13 @@ TEST(MarketFileTest, TheExampleIsOne) {
   }
 }
 
-TEST(MarketFileTest, TheCheapestMachineWithSoManyDevicesIsTaken) {
+// The cheapest, which is the first.
+std::optional<Machine> MachineWith(const Market& market, const roofline::Device& device, int64_t gpus) {
+  const auto machines = MachinesWith(market, device, gpus);
+  return machines.empty() ? std::nullopt : std::optional(machines.front());
+}
+
+TEST(MarketFileTest, MachinesAreTheCheapestAndThoseThatHaveMoreForMore) {
   const Market market = testing::Shop(std::string(testing::kShop) + R"(
 [[machine]]
 name = "four"
@@ -46,6 +52,38 @@ date = "2026-11-29"
   EXPECT_FALSE(MachineWith(market, t4, 16));
   EXPECT_FALSE(MachineWith(market, *roofline::DeviceMeant("H100"), 1));
   EXPECT_EQ(MachineWith(market, t4, 1)->device_memory_bytes, 16e9) << "as its data sheet says";
+  EXPECT_EQ(MachinesWith(market, t4, 4).size(), 1u) << "four single ones have fewer cores and cost more";
+}
+
+TEST(MarketFileTest, AMachineThatCostsMoreForMoreCoresIsOneToo) {
+  const Market market = *ParseMarket(R"(
+[[machine]]
+name = "small"
+device = "V100"
+cores = 1
+per_hour = 0.35
+source = "made"
+date = "2026-11-29"
+[[machine]]
+name = "large"
+device = "V100"
+cores = 8
+per_hour = 0.40
+source = "made"
+date = "2026-11-29"
+[[machine]]
+name = "worse"
+device = "V100"
+cores = 8
+per_hour = 0.50
+source = "made"
+date = "2026-11-29"
+)",
+                                     "prices.toml");
+  const auto machines = MachinesWith(market, *roofline::DeviceMeant("V100"), 1);
+  ASSERT_EQ(machines.size(), 2u);
+  EXPECT_EQ(machines[0].name, "small");
+  EXPECT_EQ(machines[1].name, "large");
 }
 
 TEST(MarketFileTest, AFileThatEndsAnywhereIsReadOrRefusedWithItsLine) {

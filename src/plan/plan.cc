@@ -76,6 +76,13 @@ void TakeMeasured(const Recorded& recorded, Estimate& estimate) {
   estimate.step = {recorded.step_ns, recorded.step_ns * spread.high, recorded.step_ns * spread.low};
 }
 
+// Epochs of different data sets are not compared.
+bool AreOfOneEpoch(const std::vector<Recorded>& recorded) {
+  return std::ranges::all_of(recorded, [&](const Recorded& one) {
+    return !one.epoch_samples || one.epoch_samples == recorded.front().epoch_samples;
+  });
+}
+
 Row RowOf(const std::vector<Recorded>& recorded, size_t which, const Setup& setup, const Request& request) {
   Row row;
   row.recording = which;
@@ -88,7 +95,7 @@ Row RowOf(const std::vector<Recorded>& recorded, size_t which, const Setup& setu
   const Range& per_s = row.estimate.per_s;
   row.per_unit = Money(row.per_hour, per_s, UnitOf(from));
   if (from.batch <= 0) return row;
-  if (from.epoch_samples)
+  if (from.epoch_samples && AreOfOneEpoch(recorded))
     row.per_epoch = Money(row.per_hour, per_s, static_cast<double>(*from.epoch_samples));
   if (const auto samples = RunSamples(from, request)) row.per_run = Money(row.per_hour, per_s, *samples);
   return row;
@@ -151,9 +158,10 @@ Meets MeetsGoal(const Row& row, const Recorded& from, const Request& request) {
 }
 
 bool IsSameSetup(const Row& a, const Row& b) {
-  return a.estimate.setup.device == b.estimate.setup.device &&
-         a.estimate.setup.gpus == b.estimate.setup.gpus &&
-         a.estimate.setup.device_name == b.estimate.setup.device_name;
+  const auto machine = [](const Setup& of) { return of.machine ? of.machine->name : ""; };
+  const Setup &one = a.estimate.setup, &other = b.estimate.setup;
+  return one.device == other.device && one.gpus == other.gpus && one.device_name == other.device_name &&
+         machine(one) == machine(other);
 }
 
 // Of rows that do as well on the same devices, the one with the smallest batch.
@@ -241,10 +249,12 @@ std::string WhyNoChoice(const Plan& plan, const Request& request) {
   if (goal.by_s && !counts_run) return "how many samples the run has is not known: say it with --samples N";
   if (goal.budget && std::ranges::none_of(plan.rows, [](const Row& row) { return row.per_run.has_value(); }))
     return "what the run costs is not known: it takes --prices, with these devices in it";
-  const auto fastest = BestOf(plan, {}, [](const Row&) { return true; });
-  return fmt::format("none of these meets it; the {} is {}, {} samples/s",
-                     plan.rows[*fastest].per_unit ? "cheapest" : "fastest", NameOf(plan.rows[*fastest]),
-                     FormatCount(plan.rows[*fastest].estimate.per_s.expected));
+  // What comes nearest: for a sum of money the cheapest, else the fastest.
+  const bool cheapest = goal.budget.has_value();
+  const auto nearest =
+      BestOf(plan, cheapest ? Goal{} : Goal{std::nullopt, std::nullopt, 1}, [](const Row&) { return true; });
+  return fmt::format("none of these meets it; the {} is {}, {} samples/s", cheapest ? "cheapest" : "fastest",
+                     NameOf(plan.rows[*nearest]), FormatCount(plan.rows[*nearest].estimate.per_s.expected));
 }
 
 std::string Listed(const std::set<std::string>& names) {
@@ -326,10 +336,12 @@ Plan PlanFor(std::vector<Recorded> recorded, const Request& request) {
   }
   for (const roofline::Device* device : DevicesOf(plan.recorded, request)) {
     for (const int64_t gpus : numbers) {
-      auto machine = MachineWith(request.market, *device, gpus);
+      const std::string name = roofline::ShortName(*device);
+      const auto machines = MachinesWith(request.market, *device, gpus);
+      for (const Machine& machine : machines) setups.push_back({name, device, gpus, machine});
       // Of a device that the file has, what it does not have so many of is not for sale.
-      if (!machine && Sells(request.market, *device) && request.gpus.empty()) continue;
-      setups.push_back({roofline::ShortName(*device), device, gpus, std::move(machine)});
+      if (machines.empty() && !(Sells(request.market, *device) && request.gpus.empty()))
+        setups.push_back({name, device, gpus, std::nullopt});
     }
   }
   for (const Setup& setup : setups) {

@@ -264,12 +264,21 @@ int64_t MachinesOf(const View& view) {
   return static_cast<int64_t>(std::max<size_t>(1, view.ranks().size() / here));
 }
 
+// Of a run whose other machines' files are missing: its cores, samples and memory are those of a part.
+std::string WhyIncomplete(const View& view) {
+  const int64_t gpus = GpusOf(view);
+  const auto here = static_cast<int64_t>(view.ranks().size());
+  if (view.recording().source != "run" || here >= gpus) return "";
+  return fmt::format("{} ranks trained, of which {} is here: record it on each machine with one --run ID",
+                     gpus, here);
+}
+
 // Why nothing follows from it; empty if something does.
 std::string WhyNothing(const View& view) {
   const bool steps = view.HasSteps() && !view.sampling() && view.lead().MeanStepNs() > 0;
   if (!steps) return "no steps were seen in it";
   const fitness::Fitness fitness = diagnose::FitnessOf(view);
-  return fitness.CanBeJudged() ? "" : fitness.Refusal();
+  return fitness.CanBeJudged() ? WhyIncomplete(view) : fitness.Refusal();
 }
 
 // What limits the rates of a recording that tells something: too few steps, say.
@@ -281,6 +290,7 @@ void SayWhatLimitsRates(const View& view, Recorded& recorded) {
 }
 
 void TakeMachine(const View& view, Recorded& recorded) {
+  recorded.model = view.Fact("model").value_or("");
   recorded.on_cpu = view.ComputesOnCpu();
   recorded.device_name = DeviceNameOf(view);
   recorded.device = recorded.on_cpu ? nullptr : roofline::DeviceMeant(recorded.device_name);

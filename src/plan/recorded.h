@@ -31,6 +31,7 @@ struct Recorded {
   std::string command;                       // "python train.py", or "COMMAND"
   std::string device_name;                   // as its driver calls it; "cpu"; empty where it is not known
   const roofline::Device* device = nullptr;  // null: unknown, or a CPU
+  std::string model;                         // "ResNet18"; empty where it is not known
   bool on_cpu = false;
   int64_t gpus = 1;      // that trained together
   Cores cores;           // that the command could use, on one machine

@@ -11,6 +11,9 @@ namespace {
 
 constexpr double kAsMuch = 0.025;  // what differs by less is the same
 
+constexpr char kOverlap[] =
+    " Their ranges overlap: run both for an hour before you buy, and give plan both recordings.";
+
 struct Priced {
   const Range& money;
   std::string per;  // "per epoch"
@@ -45,10 +48,14 @@ std::string Compared(const Plan& plan, const Row& row, const Row& other) {
   const auto price = PriceOf(row, other, from), its = PriceOf(other, row, from);
   const double times = row.estimate.per_s.expected / other.estimate.per_s.expected;
   const std::string speed = std::abs(times - 1) < kAsMuch ? "as fast" : "at " + Times(times) + " its speed";
-  if (!price || !its)
-    return fmt::format("{} would do {}, {} {} ({}).", NameOf(row), Rate(row, from),
-                       std::abs(times - 1) < kAsMuch ? "about as much as" : Times(times), NameOf(other),
-                       Rate(other, from));
+  const auto are_apart = [](const Range& a, const Range& b) { return a.high < b.low || b.high < a.low; };
+  if (!price || !its) {
+    const bool as_fast = std::abs(times - 1) < kAsMuch;
+    const bool sure = as_fast || are_apart(row.estimate.per_s, other.estimate.per_s);
+    return fmt::format("{} would do {}, {} {} ({}).{}", NameOf(row), Rate(row, from),
+                       as_fast ? "about as much as" : Times(times), NameOf(other), Rate(other, from),
+                       sure ? "" : kOverlap);
+  }
   const double less = 1 - price->money.expected / its->money.expected;
   const std::string how_much = std::abs(less) < kAsMuch ? "about as much"
                                : less > 0               ? FormatPercent(less) + " less"
@@ -58,10 +65,7 @@ std::string Compared(const Plan& plan, const Row& row, const Row& other) {
       fmt::format("{} {} {} {} {} {} ({} against {}), {}.", NameOf(row), Costs(row), how_much, price->per,
                   equal ? "as" : "than", NameOf(other), Figure(price->money.expected),
                   Money(its->money.expected, plan.currency), speed);
-  const bool apart = price->money.high < its->money.low || its->money.high < price->money.low;
-  if (!equal && !apart)
-    text += " Their ranges overlap: run both for an hour before you buy, and give plan both recordings.";
-  return text;
+  return equal || are_apart(price->money, its->money) ? text : text + kOverlap;
 }
 
 std::string GoalText(const Request& request, const std::string& currency) {

@@ -48,12 +48,12 @@ def test_a_run_on_a_cpu_tells_its_loader_and_names_the_recording_that_would_tell
     assert "choice" not in found
 
 
-def as_if_on(device: str, run: pathlib.Path, copy: pathlib.Path) -> pathlib.Path:
+def as_if_on(device: str, run: pathlib.Path, copy: pathlib.Path, **more: object) -> pathlib.Path:
     """The recorded run, had its steps been those of a device: what a machine with one would have written down."""
     shutil.copy(run, copy)
     with sqlite3.connect(copy) as file:
         ((facts,),) = file.execute("SELECT facts FROM rank").fetchall()
-        facts = {**json.loads(facts), "device": f"cuda:0 ({device})"}
+        facts = {**json.loads(facts), "device": f"cuda:0 ({device})", **more}
         file.execute("UPDATE rank SET facts = ?, device = ?", [json.dumps(facts), "cuda:0"])
     return copy
 
@@ -76,6 +76,50 @@ def test_a_run_on_a_device_tells_more_of_them_with_its_loader_and_what_they_cost
     said = text(fullbore, run, "--devices", "t4,v100", "--prices", "prices.toml", "--gpus", "1,2")
     assert "a million" in said
     assert "record: fullbore run --windows 4@100 --" in said
+
+
+ONE_WORKER = GOLDEN.with_name("resnet-one-worker.fbr")
+
+
+def test_recordings_of_different_programs_are_not_compared(fullbore):
+    one = as_if_on("Tesla T4", ONE_WORKER, fullbore.directory / "one.fbr")
+    other = as_if_on("Tesla T4", ONE_WORKER, fullbore.directory / "other.fbr", model="GPT2")
+    refused = fullbore.call("plan", one, other)
+    assert refused.code == 2
+    assert "GPT2: plan compares recordings of one program" in refused.stderr
+    assert fullbore.call("plan", one, one).code == 0
+
+
+@needs_traces
+def test_samples_and_steps_are_not_compared(fullbore):
+    run = as_if_on("Tesla T4", ONE_WORKER, fullbore.directory / "one.fbr")
+    trace = TRACES / "qwen-h100-eager.json.gz"
+    refused = fullbore.call("plan", run, trace)
+    assert refused.code == 2
+    assert "--batch N says how many" in refused.stderr
+    assert fullbore.call("plan", run, trace, "--batch", "8").code == 0
+
+
+def test_of_a_part_of_a_job_nothing_is_told(fullbore):
+    part = as_if_on("Tesla T4", ONE_WORKER, fullbore.directory / "part.fbr", world_size="4")
+    assert "4 ranks trained, of which 1 is here" in text(fullbore, part)
+
+
+def test_a_goal_is_met_by_a_machine_with_more_cores_that_costs_more(fullbore):
+    run = as_if_on("Tesla T4", ONE_WORKER, fullbore.directory / "t4.fbr")
+    made = 'gpus = 1\nsource = "made"\ndate = 2026-11-29\ndevice = "t4"\n'
+    small = f'[[machine]]\nname = "small"\ncores = 1\nper_hour = 0.3\n{made}'
+    fullbore.script("small.toml", small)
+    large = f'[[machine]]\nname = "large"\ncores = 16\nper_hour = 0.4\n{made}'
+    fullbore.script("both.toml", small + large)
+    rates = [
+        row["samples_per_s"]["expected"] for row in plan(fullbore, run, "--gpus", "1", "--prices", "both.toml")["rows"]
+    ]
+    assert len(rates) == 2 and rates[0] < 0.9 * rates[1], "else the goal below says nothing"
+    need = ("--gpus", "1", "--need", f"{(rates[0] + rates[1]) / 2}/s", "--prices")
+    assert "choice" not in plan(fullbore, run, *need, "small.toml")
+    both = plan(fullbore, run, *need, "both.toml")
+    assert both["rows"][both["choice"]["row"]]["cores"] == 16
 
 
 @needs_traces
