@@ -109,6 +109,8 @@ const std::vector<Source>& Sources() {
   static const std::vector<Source> all = {
       {"FILE", Nothing, Paths::kFiles},
       {"DIR", Nothing, Paths::kDirectories},
+      {"DATABASE", Nothing, Paths::kFiles},
+      {"TOML", Nothing, Paths::kFiles},
       {"--rules", [](const Place&) { return Plain({"default"}); }, Paths::kFiles},
       {"RUN", Runs, Paths::kFiles},
       {"A", Runs, Paths::kFiles},
@@ -138,13 +140,16 @@ const std::vector<Source>& Sources() {
        [](const Place&) {
          return Plain({"slower", "not-faster", "not-proven"});
        }},
-      {"--by",
+      {"GROUPING",
        [](const Place&) {
          return Plain({"user", "account", "partition", "device"});
        }},
       {"--on", [](const Place&) { return Plain({"slurm"}); }},
       {"--like", [](const Place&) { return Plain({"torch"}); }},
-      {"FORMAT", [](const Place&) { return Plain({"perfetto"}); }},
+      {"FORMAT",
+       [](const Place&) {
+         return Plain({"perfetto", "csv", "steps-csv"});
+       }},
   };
   return all;
 }

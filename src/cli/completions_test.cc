@@ -37,6 +37,8 @@ TEST_F(CompletionsTest, TheFirstWordIsASubcommand) {
   EXPECT_THAT(Of({"expl"}), ElementsAre("explain"));
   EXPECT_THAT(Of({""}), IsSupersetOf({"run", "explain", "completion"}));
   EXPECT_THAT(Of({"loader", "be"}), ElementsAre("bench"));
+  EXPECT_THAT(Of({"fleet", "report", "--by", ""}), IsSupersetOf({"user", "device"}));
+  EXPECT_THAT(Of({"plan", "--by", ""}), IsEmpty()) << "which is a time";
 }
 
 TEST_F(CompletionsTest, OptionsAreThoseOfTheSubcommand) {

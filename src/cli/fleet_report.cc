@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/csv.h"
 #include "base/print.h"
 #include "base/secrets.h"
 #include "base/text.h"
@@ -28,7 +29,6 @@ namespace {
 using fleet::HoursText;
 using fleet::Plural;
 
-constexpr size_t kMostFixes = 10, kMostFixesOfLetter = 3, kMostGroups = 20;
 constexpr int kBarCells = 24;
 constexpr const char* kCsvHeader = "group,runs,given_h,work_h,waste_h,not_judged_h";
 const ResultFormat kFleetCsv = {"a table", [](std::string_view head) { return head.starts_with(kCsvHeader); },
@@ -149,20 +149,20 @@ class Text {
     const auto of = [](int64_t part_ns, int64_t whole_ns) {
       return whole_ns > 0 ? FormatPercent(static_cast<double>(part_ns) / static_cast<double>(whole_ns)) : "";
     };
-    for (size_t i = 0; i < std::min(kMostGroups, report_.groups.size()); ++i) {
+    for (size_t i = 0; i < std::min(fleet::kMostGroups, report_.groups.size()); ++i) {
       const fleet::Group& group = report_.groups[i];
       Line("  {:<24}{:>9}{:>8}{:>9}{:>12}", Elide(group.name, 23, LocaleIsUtf8()), HoursText(group.given_ns),
            group.runs, of(group.waste_ns, group.given_ns), of(group.not_judged_ns, group.given_ns));
     }
-    if (report_.groups.size() > kMostGroups)
-      Line("  and {} more (--json, --csv)", report_.groups.size() - kMostGroups);
+    if (report_.groups.size() > fleet::kMostGroups)
+      Line("  and {} more (--json, --csv)", report_.groups.size() - fleet::kMostGroups);
   }
 
   void Fixes() const {
     if (report_.fixes.empty()) return;
     Line("");
     Line("  what brings most back, in device hours");
-    const size_t most = flags_.user.empty() ? kMostFixes : kMostFixesOfLetter;
+    const size_t most = flags_.user.empty() ? fleet::kMostFixes : fleet::kMostFixesOfALetter;
     for (size_t i = 0; i < std::min(most, report_.fixes.size()); ++i) {
       const fleet::Fix& fix = report_.fixes[i];
       Line("  {:>2}  {} ({} to {})  {}", i + 1, HoursText(fix.expected_ns), HoursText(fix.low_ns),
@@ -207,10 +207,9 @@ class Text {
 std::string CsvOf(const fleet::Report& report) {
   std::string csv = std::string(kCsvHeader) + "\n";
   for (const fleet::Group& group : report.groups) {
-    std::string name;
-    for (const char c : group.name) name += c == '"' ? "\"\"" : std::string(1, c);
-    csv += fmt::format("\"{}\",{},{:.6f},{:.6f},{:.6f},{:.6f}\n", name, group.runs, Hours(group.given_ns),
-                       Hours(group.work_ns), Hours(group.waste_ns), Hours(group.not_judged_ns));
+    csv += fmt::format("{},{},{:.6f},{:.6f},{:.6f},{:.6f}\n", CsvCell(group.name), group.runs,
+                       Hours(group.given_ns), Hours(group.work_ns), Hours(group.waste_ns),
+                       Hours(group.not_judged_ns));
   }
   return csv;
 }
@@ -277,7 +276,9 @@ int Run(Flags& flags) {
 Handler Define(CLI::App& app, const Invocation&) {
   auto flags = std::make_shared<Flags>();
   AddStore(app, flags->store);
-  app.add_option("--by", flags->by, "Grouped by user, account, partition or device")->default_str("user");
+  app.add_option("--by", flags->by, "Grouped by user, account, partition or device")
+      ->type_name("GROUPING")
+      ->default_str("user");
   app.add_option("--for", flags->user,
                  "Only this user's runs, with the three best edits and nothing about others")
       ->type_name("USER")

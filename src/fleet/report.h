@@ -18,6 +18,9 @@ enum class By : uint8_t { kUser, kAccount, kPartition, kDevice };
 const char* Name(By by);  // "user"
 Result<By> ByNamed(const std::string& name);
 
+// How much of it people are shown; JSON has all.
+inline constexpr size_t kMostFixes = 10, kMostFixesOfALetter = 3, kMostGroups = 20;
+
 struct Group {
   std::string name;  // "unknown" where the runs do not say
   size_t runs = 0;

@@ -11,8 +11,6 @@ namespace fullbore::fleet {
 
 namespace {
 
-constexpr size_t kMostFixes = 10, kMostFixesOfALetter = 3, kMostGroups = 20;
-
 // Names are data: what would be markup, or end a cell, is not.
 std::string Plain(const std::string& text) {
   std::string plain;

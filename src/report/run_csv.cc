@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "base/printable.h"
+#include "base/csv.h"
 #include "record/metrics.h"
 #include "report/thin.h"
 
@@ -15,16 +15,6 @@ namespace fullbore::report {
 namespace {
 
 constexpr size_t kMostBytesOfAReading = 41;  // "-2305843009.214,-2.2250738585072014e-308\n"
-
-// A cell of a table that spreadsheets may open: quoted, and never a formula.
-std::string CsvCell(const std::string& text) {
-  std::string cell = Printable(text, true);
-  if (!cell.empty() && std::string_view("=+-@").find(cell[0]) != std::string_view::npos) cell = "'" + cell;
-  if (cell.find_first_of(",\"") == std::string::npos) return cell;
-  std::string quoted = "\"";
-  for (const char c : cell) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
-}
 
 double Seconds(int64_t ns) { return static_cast<double>(ns) / kNsPerSecond; }
 

@@ -106,7 +106,11 @@ class Site:
         for entry in pathlib.Path("/proc").iterdir():
             with contextlib.suppress(OSError):
                 words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
-                if b"--started-by" in words and bytes(BINARY) in words:
+                ours = f"{self.folder}/"  # others of this machine record, too
+                here = any(word.startswith(ours.encode()) for word in words) or os.readlink(entry / "cwd").startswith(
+                    ours
+                )
+                if b"--started-by" in words and bytes(BINARY) in words and here:
                     found.append(int(entry.name))
         return found
 

@@ -10,7 +10,7 @@ from slurm_cluster import missing_for_accounting
 from slurm_site import BINARY, site, why_not
 
 WHY_NOT = why_not() or missing_for_accounting()
-pytestmark = [pytest.mark.long, pytest.mark.skipif(WHY_NOT != "", reason=WHY_NOT)]
+pytestmark = [pytest.mark.long, pytest.mark.alone, pytest.mark.skipif(WHY_NOT != "", reason=WHY_NOT)]
 
 
 @pytest.fixture(scope="module")

@@ -154,7 +154,7 @@ def test_nothing_of_the_recorder_is_left(script, tmp_path):
     done = script(
         LOOP
         + """
-with fullbore.record("one", "runs", quiet=True) as recording:
+with fullbore.record("left-over", "runs", quiet=True) as recording:
     train(30)
 try:
     os.wait()
@@ -164,7 +164,7 @@ print(sorted(os.listdir("runs")) == [os.path.basename(recording.path)])
 """
     )
     assert done.stdout == "no child\nTrue\n", done.stderr
-    assert not [name for name in os.listdir("/dev/shm") if name.endswith("-one") and "fullbore-" in name]
+    assert not [name for name in os.listdir("/dev/shm") if name.endswith("-left-over") and "fullbore-" in name]
 
 
 TRAINING = """

@@ -15,8 +15,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kEditsOfALetter = 3;
-
 Json PageData(const Report& report, const PageOf& of) {
   Json data = ToJson(report);
   for (size_t i = 0; i < report.parts.size(); ++i)
@@ -29,7 +27,7 @@ Json PageData(const Report& report, const PageOf& of) {
   data["for"] = of.user;
   data["price"] = of.price;
   Json& fixes = data["fixes"];
-  while (!of.user.empty() && fixes.size() > kEditsOfALetter) fixes.erase(fixes.size() - 1);
+  while (!of.user.empty() && fixes.size() > kMostFixesOfALetter) fixes.erase(fixes.size() - 1);
   return data;
 }
 
@@ -43,7 +41,7 @@ std::string TextOf(const Report& report, const PageOf& of) {
   }
   size_t told = 0;
   for (const Fix& fix : report.fixes) {
-    if (!of.user.empty() && told++ == kEditsOfALetter) break;
+    if (!of.user.empty() && told++ == kMostFixesOfALetter) break;
     text += fmt::format("\n{} would bring back {} h ({} to {}): {}\n",
                         fix.change.empty() ? fix.finding : fix.change, HoursText(fix.expected_ns),
                         HoursText(fix.low_ns), HoursText(fix.high_ns), fix.title);
