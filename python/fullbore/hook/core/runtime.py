@@ -101,7 +101,7 @@ class Hook(State):
         self.worker_number: Callable[[], int] = lambda: -1
         self.directory = os.environ.get("FULLBORE_CHANNEL", "")
         self.waiting: list[tuple[int, BaseException]] = []  # by thread: see raise_later
-        self._opening = _thread.allocate_lock()
+        self._opening = _thread.RLock()
         self._opened: channel.Channel | None = None  # but not introduced yet
         self._failed_to_open = False
 
@@ -117,26 +117,35 @@ class Hook(State):
         """Opens the channel if it is not open yet. A process that cannot create one goes without."""
         if self.channel is not None or self._failed_to_open or not self.on:
             return
-        with self._opening:
-            if self.channel is not None or self._failed_to_open:
+        # A function of the script for a signal may raise between any two lines, in a `with` also before it holds what
+        # it got: the lock is this thread's, which gives it up next time if not now, and nobody waits for it for long.
+        try:
+            if self._opening.acquire(timeout=1):
+                self._open()
+        finally:
+            while self._opening._is_owned():
+                self._opening.release()
+
+    def _open(self) -> None:
+        if self.channel is not None or self._failed_to_open:
+            return
+        if self._opened is None:  # else the script's own exception came between
+            worker_id = self.worker_number()
+            role = channel.TRAINER if worker_id < 0 else channel.WORKER
+            try:
+                self._opened = channel.Channel(self.directory, role, parent_pid(), worker_id)
+            except (OSError, ValueError) as error:
+                if is_the_scripts(error):
+                    raise
+                self._failed_to_open = True
                 return
-            if self._opened is None:  # else the script's own exception came between
-                worker_id = self.worker_number()
-                role = channel.TRAINER if worker_id < 0 else channel.WORKER
-                try:
-                    self._opened = channel.Channel(self.directory, role, parent_pid(), worker_id)
-                except (OSError, ValueError) as error:
-                    if is_the_scripts(error):
-                        raise
-                    self._failed_to_open = True
-                    return
-            opened = self._opened
-            self.is_worker = opened.role == channel.WORKER
-            opened.say("hello", **introduction(opened.role))
-            for key, value in tuple(self.facts.items()):
-                opened.say("fact", key=key, value=value)
-            self.record = self.deliver if self.waiting else opened.ring.record
-            self.channel, self._opened = opened, None
+        opened = self._opened
+        self.is_worker = opened.role == channel.WORKER
+        opened.say("hello", **introduction(opened.role))
+        for key, value in tuple(self.facts.items()):
+            opened.say("fact", key=key, value=value)
+        self.record = self.deliver if self.waiting else opened.ring.record
+        self.channel, self._opened = opened, None
 
     def say(self, kind: str, **members: Any) -> None:
         if self.channel is not None:
@@ -219,7 +228,7 @@ class Hook(State):
             forget()
         self.extra_ns = 0
         self.waiting = []
-        self._opening = _thread.allocate_lock()
+        self._opening = _thread.RLock()
         self._failed_to_open = False
 
     def at_end(self, call: Callable[[], None]) -> None:
