@@ -154,7 +154,8 @@ def cluster(
         configure_accounting(folder, database_port, accounting_port)
     (folder / "slurm.conf").write_text(configuration(folder, [host(), *others], each, more))
     (folder / "plugstack.conf").write_text(plugstack)
-    environment = {**os.environ, "PATH": PATH, "SLURM_CONF": str(folder / "slurm.conf")}
+    users = {name: value for name, value in os.environ.items() if not name.startswith("FULLBORE_")}  # jobs get it whole
+    environment = {**users, "PATH": PATH, "SLURM_CONF": str(folder / "slurm.conf")}
     munged = ["munged", "--foreground", "--force", f"--key-file={key}", f"--socket={folder}/munge.socket"]
     munged += [f"--pid-file={folder}/munge.pid", f"--log-file={folder}/munged.log", f"--seed-file={folder}/munge.seed"]
     with contextlib.ExitStack() as stack:
