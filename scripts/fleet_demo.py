@@ -210,12 +210,14 @@ def make_places() -> None:
     subprocess.run(make, check=True, stdout=subprocess.DEVNULL)
 
 
-def submit(planted: Planted, name: str, slurm: dict[str, str], *flags: str) -> None:
+def submit(planted: Planted, name: str, slurm: dict[str, str]) -> None:
+    """Each takes the whole node, and they run in this order: what a neighbour takes is no fault of a script."""
     place = FOLDER / "work" / planted.user
     words = f"--truth {place}/$SLURM_JOB_ID.json --photos {FOLDER}/photos --scratch {place} --steps {planted.steps}"
     train = f"{PYTHON} {fleet_cures.CASES}/{planted.case}.py {words} {planted.argument}"
     script = f"#!/bin/sh\nexport OMP_NUM_THREADS=1\nexec {train}\n"
-    command = ["runuser", "-u", planted.user, "--", "sbatch", "--parsable", f"--job-name={planted.case}-{name}", *flags]
+    command = ["runuser", "-u", planted.user, "--", "sbatch", "--parsable", "--exclusive"]
+    command.append(f"--job-name={planted.case}-{name}")
     done = subprocess.run(command, env=slurm, cwd=place, input=script, text=True, check=True, stdout=subprocess.PIPE)
     planted.job = done.stdout.strip()
 
@@ -316,11 +318,10 @@ def cures_of(database: postgresql.Server) -> list[Cure]:
 
 
 def try_by_turns(cure: Cure, slurm: dict[str, str]) -> None:
-    """One job at a time: each takes the whole node, and they run in the order in which they are submitted."""
     for _ in range(ROUNDS):
         for jobs, name, argument in ((cure.before, "as-it-was", ""), (cure.after, "changed", cure.argument)):
             jobs.append(replace(cure.planted, argument=argument))
-            submit(jobs[-1], name, slurm, "--exclusive")
+            submit(jobs[-1], name, slurm)
 
 
 def steps_s(jobs: list[Planted]) -> list[float]:
