@@ -4,7 +4,7 @@
   a step of nothing    a step whose phases do next to nothing, so that what the hook adds shows, at batch sizes 1 and
                        256; the latter with samples that are loaded one by one, in the training process
                        (targets: 10 us by the native path, 25 us in Python)
-  step time ratio      real steps of about 1 ms and about 20 ms, with the hook / without it (target: 1.01)
+  step time ratio      real steps of about 0.6 ms and about 20 ms, with the hook / without it (target: 1.01)
   a worker's fetch     what a loader's worker pays for a batch (target: 5 us)
   start                what the hook adds to a Python process that never imports torch (target: 1 ms)
 
