@@ -1,4 +1,5 @@
-"""One training on two machines, here two launchers of torchrun on one: each with its own recorder and file."""
+"""One training on two machines, each with its own recorder and file: two launchers of torchrun on this one, or on two
+hosts of namespaces."""
 
 from __future__ import annotations
 
@@ -6,8 +7,10 @@ import json
 import socket
 import sys
 import textwrap
+from collections.abc import Sequence
 
 import pytest
+from hosts import Host, hosts, why_not
 
 TRAIN = """
     import os, sys, time
@@ -38,23 +41,24 @@ def free_port() -> int:
         return free.getsockname()[1]
 
 
-def train(fullbore, late: int, ranks: int = 2, command: str = "exp"):
+def train(fullbore, late: int, ranks: int = 2, on: Sequence[Host] = ()):
     """Both machines until they have ended; the folder of the run."""
     script = fullbore.script("train.py", textwrap.dedent(TRAIN))
-    port = free_port()
+    address, port = (on[0].address, 29500) if on else ("127.0.0.1", free_port())
     processes = []
     runs = fullbore.directory / "shared"
     for number, node in enumerate(("left", "right")):
         launch = ["-m", "torch.distributed.run", "--nnodes", "2", "--node-rank", number, "--nproc-per-node", ranks]
-        launch += ["--master-addr", "127.0.0.1", "--master-port", port, script, late]
-        flags = ["--run", command, "--node", node, "-q"]
+        launch += ["--master-addr", address, "--master-port", port, script, late]
         words = [str(word) for word in (sys.executable, *launch)]
-        process, _ = fullbore.start(*words, flags=flags, runs=runs)
-        processes.append(process)
+        recorded = fullbore.arguments(words, ["-o", runs, "--run", "exp", "--node", node, "-q"])
+        there = on[number].prefix() if on else []
+        env = {"GLOO_SOCKET_IFNAME": "eth0"} if on else {}
+        processes.append(fullbore.begin(*there, *recorded, env=env))
     for process in processes:
         _, stderr = process.communicate(timeout=120)
         assert process.returncode == 0, stderr.decode()
-    return runs / f"{command}.fbr"
+    return runs / "exp.fbr"
 
 
 @pytest.mark.long
@@ -70,6 +74,22 @@ def test_the_late_machine_is_named_in_one_report_of_both(fullbore):
     assert found["title"].startswith("right (ranks 2-3) arrives last in ")
 
     the_run_is_one_wherever_a_run_is_accepted(fullbore, folder)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(why_not() != "", reason=why_not())
+def test_two_hosts_are_one_run_although_their_clocks_began_at_other_times(fullbore):
+    with hosts("left", "right") as both:
+        folder = train(fullbore, late=0, ranks=1, on=both)
+    report = fullbore.explain(folder)
+    assert [(node["name"], node["ranks"]) for node in report["nodes"]] == [("left", [0]), ("right", [1])]
+    found = next(each for each in report["findings"] if each["id"] == "straggler")
+    assert found["title"].startswith("Rank 0 on left arrives last in ")
+    database = fullbore.directory / "fleet.db"
+    assert fullbore.call("fleet", "collect", folder.parent, "--to", database, "-q").code == 0
+    account = json.loads(fullbore.call("fleet", "report", "--from", database, "--json", "-").stdout)
+    assert account["runs"] == 1
+    assert account["given_ns"] == sum(part["device_ns"] for part in account["parts"])
 
 
 def the_run_is_one_wherever_a_run_is_accepted(fullbore, folder) -> None:
