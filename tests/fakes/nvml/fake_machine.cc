@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 namespace fake_nvml {
@@ -14,7 +15,7 @@ namespace {
 namespace nvml = fullbore::probe::nvml;
 
 // In NVML's units: percent, MiB/s, W, GiB.
-const std::map<std::string, Wave> kWaves = {
+constexpr std::pair<const char*, Wave> kWaves[] = {
     {"utilization", {92, 8, 7}},     {"memory_utilization", {40, 10, 7}}, {"graphics_active", {92, 8, 7}},
     {"sm_active", {60, 25, 7}},      {"sm_occupancy", {35, 15, 7}},       {"integer_active", {10, 5, 7}},
     {"tensor_active", {30, 20, 7}},  {"tensor_double", {0, 0, 1}},        {"tensor_half", {30, 20, 7}},
@@ -66,7 +67,7 @@ FakeGpu& AddGpu(FakeMachine& machine, const nlohmann::json& script) {
   AddProcesses(script, gpu);
   gpu.reasons = script.value("reasons", gpu.reasons);
   gpu.slowed = script.value("slowed", gpu.slowed);
-  gpu.waves = kWaves;
+  gpu.waves = {std::begin(kWaves), std::end(kWaves)};
   const nlohmann::json waves = script.value("waves", nlohmann::json::object());
   for (const auto& [name, wave] : waves.items()) {
     gpu.waves[name] = {wave[0].get<double>(), wave[1].get<double>(), wave[2].get<double>()};

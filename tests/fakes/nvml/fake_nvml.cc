@@ -10,9 +10,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <limits>
-#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fake_machine.h"
@@ -24,7 +25,7 @@ using nvml::Return;
 
 namespace {
 
-const std::map<uint32_t, const char*> kGpmWave = {
+constexpr std::pair<uint32_t, const char*> kGpmWaves[] = {
     {1, "graphics_active"}, {2, "sm_active"},     {3, "sm_occupancy"},    {4, "integer_active"},
     {5, "tensor_active"},   {6, "tensor_double"}, {7, "tensor_half"},     {9, "tensor_integer"},
     {10, "dram_active"},    {11, "fp64_active"},  {12, "fp32_active"},    {13, "fp16_active"},
@@ -359,9 +360,9 @@ FAKE_NVML nvmlGpmMetricsGet(nvml::GpmMetricsGet* get) {
   }
   for (uint32_t i = 0; i < get->count; ++i) {
     nvml::GpmMetric& metric = get->metrics[i];
-    const auto wave = kGpmWave.find(metric.id);
-    metric.result =
-        wave == kGpmWave.end() ? nvml::kNotSupported : CodeOf(*now.gpu, "gpm:" + std::to_string(metric.id));
+    const auto* wave = std::ranges::find(kGpmWaves, metric.id, &std::pair<uint32_t, const char*>::first);
+    metric.result = wave == std::end(kGpmWaves) ? nvml::kNotSupported
+                                                : CodeOf(*now.gpu, "gpm:" + std::to_string(metric.id));
     if (metric.result != nvml::kSuccess) continue;
     const double seconds = now.time - before.time;
     const bool nan =
