@@ -10,12 +10,12 @@
 #include "base/print.h"
 #include "base/printable.h"
 #include "base/text.h"
-#include "cli/job_runs.h"
 #include "cli/output.h"
 #include "cli/results.h"
 #include "cli/subcommand.h"
 #include "fleet/job.h"
 #include "fleet/job_json.h"
+#include "fleet/job_runs.h"
 #include "fleet/job_terminal.h"
 #include "fleet/page/job_page.h"
 
@@ -66,7 +66,7 @@ int Run(Flags& flags) {
   if (auto judged = JudgeResults({&flags.json, &flags.html}, inputs, flags.force); !judged)
     return Fail(judged.error(), kExitUsage);
   if (flags.directories.empty()) flags.directories = {kDefaultRunsDirectory};
-  auto read = ReadJob(flags.id, flags.directories, flags.database);
+  auto read = fleet::ReadJob(flags.id, flags.directories, flags.database);
   if (!read) return Fail(read.error(), StatusOf(read.error()));
   for (const std::string& text : read->left_out)
     Fail({ErrorCode::kInvalidArgument, "left out: " + text, ""}, 0);

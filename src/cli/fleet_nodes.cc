@@ -25,17 +25,19 @@ struct Flags {
 std::string Ratio(double ratio) { return fmt::format("{:.2f}", ratio); }
 
 void PrintTable(const std::vector<fleet::NodeHistory>& histories) {
-  Print(stdout, "  {:<24}{:>6}{:>12}{:>10}{:>16}\n", "machine", "runs", "below", "median", "middle half");
+  Print(stdout, "  {:<24}{:>6}{:>12}{:>10}{:>16}\n", "machine", "times", "below", "median", "middle half");
   for (const fleet::NodeHistory& history : histories) {
     Print(stdout, "  {:<24}{:>6}{:>12}{:>10}{:>16}{}\n",
-          Elide(Printable(history.node, LocaleIsUtf8()), 23, LocaleIsUtf8()), history.runs, history.below,
-          Ratio(history.median), Ratio(history.low) + " to " + Ratio(history.high),
+          Elide(Printable(history.node, LocaleIsUtf8()), 23, LocaleIsUtf8()), history.comparisons,
+          history.below, Ratio(history.median), Ratio(history.low) + " to " + Ratio(history.high),
           history.slow ? "  slow" : "");
   }
   const auto slow = std::ranges::count(histories, true, &fleet::NodeHistory::slow);
-  Print(stdout, "\n  rates as a ratio of the same command's on the other machines; {}\n",
-        slow == 0 ? "none is slower than chance explains"
-                  : fmt::format("{} {} slower than chance explains", slow, slow == 1 ? "is" : "are"));
+  Print(
+      stdout,
+      "\n  rates as a ratio of the same command's just before and after on other machines, and how often below both; {}\n",
+      slow == 0 ? "none is slower than chance explains"
+                : fmt::format("{} {} slower than chance explains", slow, slow == 1 ? "is" : "are"));
 }
 
 int Run(Flags& flags) {
@@ -45,7 +47,7 @@ int Run(Flags& flags) {
     return Fail(judged.error(), kExitUsage);
   const auto range = RangeOf(flags.store);
   if (!range) return Fail(range.error(), StatusOf(range.error()));
-  auto store = OpenStore(flags.store);
+  auto store = fleet::Store::OpenForReading(flags.store.target);
   if (!store) return Fail(store.error(), StatusOf(store.error()));
   const auto runs = store->Runs(*range);
   if (!runs) return Fail(runs.error(), StatusOf(runs.error()));
@@ -55,8 +57,9 @@ int Run(Flags& flags) {
                                    {"nodes", nlohmann::ordered_json::array()}};
     for (const fleet::NodeHistory& each : histories) {
       json["nodes"].push_back({{"name", each.node},
-                               {"runs", each.runs},
+                               {"comparisons", each.comparisons},
                                {"below", each.below},
+                               {"above", each.above},
                                {"works", each.works},
                                {"median", each.median},
                                {"low", each.low},
@@ -68,7 +71,7 @@ int Run(Flags& flags) {
   if (AnyToStandardOutput({&flags.json})) return 0;
   if (histories.empty())
     Print(stdout,
-          "no machine has five runs of a command of which two other machines have five runs together\n");
+          "no machine ran a command five times between runs of it on others, of which it takes two\n");
   else
     PrintTable(histories);
   return 0;

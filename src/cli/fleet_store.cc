@@ -1,13 +1,9 @@
 #include "cli/fleet_store.h"
 
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
 
 #include "base/clock.h"
-#include "base/text.h"
 #include "cli/trials.h"
 
 namespace fullbore::cli {
@@ -34,15 +30,6 @@ Result<fleet::Range> RangeOf(const StoreFlags& flags) {
   if (!seconds) return seconds.error();
   range.since_unix_ns = WallNs() - static_cast<int64_t>(std::min(*seconds, kLongestS) * 1e9);
   return range;
-}
-
-Result<fleet::Store> OpenStore(const StoreFlags& flags) {
-  std::error_code ignored;
-  if (!fleet::sql::IsServer(flags.target) && !std::filesystem::exists(flags.target, ignored)) {
-    return Error{ErrorCode::kNotFound, fmt::format("there is no '{}'", flags.target),
-                 fmt::format("fullbore fleet collect DIR --to {} makes it", ShellQuote(flags.target))};
-  }
-  return fleet::Store::OpenForReading(flags.target);
 }
 
 }  // namespace fullbore::cli

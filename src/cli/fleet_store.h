@@ -15,8 +15,7 @@ struct StoreFlags {
 
 void AddStore(CLI::App& app, StoreFlags& flags);  // --from and --since
 
-// Errors (kNotFound or kInvalidArgument) where the options are wrong.
-Result<fleet::Store> OpenStore(const StoreFlags& flags);
-Result<fleet::Range> RangeOf(const StoreFlags& flags);  // until now
+// Until now. An error (kInvalidArgument) where --since is no time.
+Result<fleet::Range> RangeOf(const StoreFlags& flags);
 
 }  // namespace fullbore::cli

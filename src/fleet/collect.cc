@@ -48,6 +48,14 @@ Stamp StampOf(const std::string& run) {
   return all;
 }
 
+// A run that goes on is put as if it had changed a moment before: it is read again also where nothing changes any more,
+// because it was cut off, and what is put then is newer.
+Stamp StampToPut(const RunAccount& account, Stamp stamp) {
+  const bool goes_on = !account.ended && !account.cut_off;
+  if (goes_on) --stamp.changed_ns;
+  return stamp;
+}
+
 struct Read {
   std::string path;
   Stamp stamp;
@@ -160,7 +168,7 @@ Result<Collected> Collect(const CollectOptions& options, Store& store) {
   for (size_t done = 0; done < changed.size() && put; ++done) {
     const Read read = finished.Take();
     if (read.account) {
-      put = store.Put(*read.account, read.stamp);
+      put = store.Put(*read.account, StampToPut(*read.account, read.stamp));
       ++collected.changed;
     } else {
       collected.unread.push_back(read.account.error().text);

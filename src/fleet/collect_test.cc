@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "base/testing/scratch_directory.h"
 #include "record/run_writer.h"
@@ -58,6 +60,22 @@ TEST_F(CollectTest, OnlyWhatChangedIsReadAgain) {
   EXPECT_EQ(again.runs, 2u);
   EXPECT_EQ(again.changed, 1u);
   EXPECT_THAT(*Store::OpenForReading(directory_ / "fleet.db")->Runs({}), SizeIs(2));
+}
+
+// Nothing has written into it for 28 seconds, nor will: from 30 on it is over.
+TEST_F(CollectTest, ARunThatWasCutOffJustNowIsLookedAtAgain) {
+  const std::string path = directory_ / "one.fbr";
+  ASSERT_TRUE(
+      record::RunWriter::Open(path, {"one", "train", {"python", "train.py"}, "/", {}}, 1000, 2000).ok());
+  for (const std::string& file : {path, path + "-wal"}) {
+    std::error_code ignored;
+    fs::last_write_time(file, fs::file_time_type::clock::now() - std::chrono::seconds(28), ignored);
+  }
+  EXPECT_EQ(CollectAll().changed, 1u);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2100));
+  EXPECT_EQ(CollectAll().changed, 1u);
+  EXPECT_EQ(CollectAll().changed, 0u);
+  EXPECT_THAT(*Store::OpenForReading(directory_ / "fleet.db")->Runs({}), SizeIs(1));
 }
 
 TEST_F(CollectTest, WhatIsNoRunIsSaidAndTheOthersAreRead) {

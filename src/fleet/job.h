@@ -47,7 +47,7 @@ struct Job {
   int64_t paid_ns = 0, useful_ns = 0;
   std::vector<Bar> bars;  // as the waterfall falls, useful work last; they sum to what was paid
   int64_t restarts = 0;
-  Use use;  // of the run that lasted longest, with the peaks of all
+  Use use;  // of the run that lasted longest, with what runs side by side used together
 
   bool goes_on() const { return !runs.empty() && !runs.back().ended && !runs.back().cut_off; }
 };

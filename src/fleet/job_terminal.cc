@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/laid_out.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "fleet/words.h"
@@ -13,33 +14,25 @@ namespace fullbore::fleet {
 
 namespace {
 
-constexpr int kBarCells = 32, kColumns = 100;
+constexpr int kBarCells = 32;
 
 class Text {
  public:
-  Text(const Job& job, bool unicode) : job_(job), unicode_(unicode) {}
+  Text(const Job& job, bool unicode) : job_(job), unicode_(unicode), out_(unicode) {}
 
   std::string Take() {
     Head();
     Bars();
     Runs();
     Uses();
-    for (const std::string& note : NotesOn(job_)) Paragraph(note);
-    return std::move(out_);
+    for (const std::string& note : NotesOn(job_)) {
+      out_.Line();
+      out_.Paragraph(note, 2, 2);
+    }
+    return out_.Take();
   }
 
  private:
-  template <typename... Arguments>
-  void Line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    const std::string line = Printable(fmt::format(format, std::forward<Arguments>(arguments)...), unicode_);
-    out_ += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  }
-
-  void Paragraph(const std::string& text) {
-    out_ += "\n";
-    for (const std::string& line : Wrap(Printable(text, unicode_), kColumns - 2)) Line("  {}", line);
-  }
-
   std::string Elided(const std::string& text, int columns) const {
     return Pad(Elide(Printable(text, unicode_), columns, unicode_), columns);
   }
@@ -67,12 +60,12 @@ class Text {
 
   void Head() {
     const size_t restarts = static_cast<size_t>(job_.restarts);
-    Line("  {}: {}{}", Whose(), Plural(job_.runs.size(), "run"),
-         restarts > 0 ? ", " + Plural(restarts, "restart") : "");
+    out_.Line("  {}: {}{}", Whose(), Plural(job_.runs.size(), "run"),
+              restarts > 0 ? ", " + Plural(restarts, "restart") : "");
     const std::string unit = IsShort() ? "of device time" : "device hours";
-    Line("  {} to {}, {}: {} {} paid, {} of it useful work ({}){}", FormatUtc(job_.begin_unix_ns),
-         FormatUtc(job_.end_unix_ns), job_.device, Time(job_.paid_ns), unit, Time(job_.useful_ns),
-         FormatPercent(Part(job_.useful_ns)), NotJudged());
+    out_.Line("  {} to {}, {}: {} {} paid, {} of it useful work ({}){}", FormatUtc(job_.begin_unix_ns),
+              FormatUtc(job_.end_unix_ns), job_.device, Time(job_.paid_ns), unit, Time(job_.useful_ns),
+              FormatPercent(Part(job_.useful_ns)), NotJudged());
   }
 
   // What lies between two heights of the waterfall, as parts of what was paid.
@@ -85,14 +78,14 @@ class Text {
   }
 
   void Row(const std::string& name, int64_t ns, const std::string& runs, const std::string& cells) {
-    Line("  {}{:>12}{:>8}  {}  {}", Elided(name, 24), Time(ns), FormatPercent(Part(ns)), Elided(runs, 8),
-         cells);
+    out_.Line("  {}{:>12}{:>8}  {}  {}", Elided(name, 24), Time(ns), FormatPercent(Part(ns)), Elided(runs, 8),
+              cells);
   }
 
   void Bars() {
-    Line("");
-    Line("  {}{:>12}{:>8}  {}", Elided("from paid to useful", 24), IsShort() ? "time" : "hours", "share",
-         "of runs");
+    out_.Line();
+    out_.Line("  {}{:>12}{:>8}  {}", Elided("from paid to useful", 24), IsShort() ? "time" : "hours", "share",
+              "of runs");
     Row("paid", job_.paid_ns, "", Cells(0, 1));
     double height = 1;
     for (const Bar& bar : job_.bars) {
@@ -105,28 +98,29 @@ class Text {
   }
 
   void Runs() {
-    Line("");
-    Line("      {}{}{:>14}{:>9}  {}", Elided("run", 34), Elided("began", 21), "lasted", "devices",
-         "how it ended");
+    out_.Line();
+    out_.Line("      {}{}{:>14}{:>9}  {}", Elided("run", 34), Elided("began", 21), "lasted", "devices",
+              "how it ended");
     for (size_t i = 0; i < job_.runs.size(); ++i) {
       const RunAccount& run = job_.runs[i];
-      Line("  {:>2}  {}{}{:>14}{:>9}  {}", i + 1, Elided(run.id, 33) + " ",
-           Elided(FormatUtc(run.begin_unix_ns), 21), FormatDuration(run.end_unix_ns - run.begin_unix_ns),
-           run.devices, HowItEnded(run));
+      out_.Line("  {:>2}  {}{}{:>14}{:>9}  {}", i + 1, Elided(run.id, 33) + " ",
+                Elided(FormatUtc(run.begin_unix_ns), 21), FormatDuration(run.end_unix_ns - run.begin_unix_ns),
+                run.devices, HowItEnded(run));
     }
   }
 
   void Uses() {
     const std::vector<Asked> rows = AskedAndUsed(job_.use);
     if (rows.empty()) return;
-    Line("");
-    Line("  {}{}{}", Elided("asked for", 14), Elided("given", 14), "used");
-    for (const Asked& row : rows) Line("  {}{}{}", Elided(row.what, 14), Elided(row.given, 14), row.used);
+    out_.Line();
+    out_.Line("  {}{}{}", Elided("asked for", 14), Elided("given", 14), "used");
+    for (const Asked& row : rows)
+      out_.Line("  {}{}{}", Elided(row.what, 14), Elided(row.given, 14), row.used);
   }
 
   const Job& job_;
   bool unicode_;
-  std::string out_;
+  LaidOut out_;
 };
 
 }  // namespace

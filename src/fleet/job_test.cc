@@ -12,6 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::SizeIs;
 
 constexpr int64_t kSecond = 1'000'000'000, kBegin = 1'700'000'000 * kSecond;
 
@@ -177,6 +178,24 @@ TEST(JobTest, UseIsThatOfTheLongestRunWithThePeaksOfAll) {
   EXPECT_EQ(job.use.cores_mean, 1);
   EXPECT_EQ(job.use.cores_p95, 6);
   EXPECT_THAT(NotesOn(job), IsEmpty());
+}
+
+TEST(JobTest, StepsSideBySideUseTogetherWhatTheirJobAskedFor) {
+  RunAccount one = ARun(0, 100), beside = ARun(50, 100), after = ARun(100, 120);
+  for (RunAccount* run : {&one, &beside, &after}) {
+    run->id += std::to_string(run->begin_unix_ns);
+    run->use.cores_given = 8;
+    run->use.cores_mean = 2;
+    run->use.cores_p95 = 3;
+    run->use.memory_given_bytes = 64'000'000'000;
+    run->use.memory_peak_bytes = 20'000'000'000;
+  }
+  const Job job = JobOf({one, beside, after});
+  EXPECT_EQ(job.use.cores_mean, 3) << "the other one was there for half of the time";
+  EXPECT_EQ(job.use.cores_p95, 6);
+  EXPECT_EQ(job.use.memory_peak_bytes, 40'000'000'000);
+  EXPECT_THAT(NotesOn(job), IsEmpty());
+  EXPECT_THAT(NotesOn(JobOf({one})), SizeIs(2)) << "alone it needs neither";
 }
 
 TEST(JobTest, WhatWasOverAskedIsSaidOfTimeOnlyWhereItEndedWell) {

@@ -39,6 +39,15 @@ constexpr auto kKinds = [] {
 
 const Row& RowOf(Kind kind) { return kRows[static_cast<size_t>(kind)]; }
 
+// Its own among the parts, of nothing at first.
+template <typename AnyPart>
+AnyPart& PlaceOf(const AnyPart& part, std::vector<AnyPart>& parts) {
+  const auto key = [](const AnyPart& each) { return std::tie(each.kind, each.cause); };
+  const auto at = std::ranges::lower_bound(parts, key(part), {}, key);
+  if (at != parts.end() && key(*at) == key(part)) return *at;
+  return *parts.insert(at, AnyPart{part.kind, part.cause, 0});
+}
+
 }  // namespace
 
 std::span<const Kind> AllKinds() { return kKinds; }
@@ -54,13 +63,12 @@ Kind KindNamed(std::string_view name) {
 const char* NameForPeople(Kind kind) { return RowOf(kind).for_people; }
 
 void AddUp(std::vector<Part>& parts, const Part& part) {
-  const auto key = [](const Part& each) { return std::tie(each.kind, each.cause); };
-  const auto at = std::ranges::lower_bound(parts, key(part), {}, key);
-  if (at != parts.end() && key(*at) == key(part))
-    at->device_ns =
-        __builtin_add_overflow(at->device_ns, part.device_ns, &at->device_ns) ? INT64_MAX : at->device_ns;
-  else
-    parts.insert(at, part);
+  int64_t& sum_ns = PlaceOf(part, parts).device_ns;
+  if (__builtin_add_overflow(sum_ns, part.device_ns, &sum_ns)) sum_ns = INT64_MAX;
+}
+
+void AddUp(std::vector<PartTotal>& parts, const PartTotal& part) {
+  PlaceOf(part, parts).device_ns += part.device_ns;
 }
 
 }  // namespace fullbore::fleet

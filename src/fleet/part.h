@@ -38,7 +38,18 @@ struct Part {
   int64_t device_ns = 0;
 };
 
+// Device time of any number of runs: 64 bits of nanoseconds are 292 years, which a thousand devices spend in a season.
+__extension__ typedef __int128 WideNs;
+
+// The same of many runs.
+struct PartTotal {
+  Kind kind = Kind::kWork;
+  std::string cause;
+  WideNs device_ns = 0;
+};
+
 // The same parts, added up; `parts` keeps the order of kinds.
 void AddUp(std::vector<Part>& parts, const Part& part);
+void AddUp(std::vector<PartTotal>& parts, const PartTotal& part);
 
 }  // namespace fullbore::fleet

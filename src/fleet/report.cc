@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -35,7 +34,7 @@ std::string GroupOf(const Origin& origin, By by) {
   return key.empty() ? "unknown" : key;
 }
 
-void Add(const Part& part, Group& group) {
+void Add(const PartTotal& part, Group& group) {
   if (part.kind <= Kind::kSlowKernels) group.work_ns += part.device_ns;
   if (part.kind == Kind::kWaste) group.waste_ns += part.device_ns;
   if (part.kind == Kind::kNotJudged) group.not_judged_ns += part.device_ns;
@@ -99,7 +98,7 @@ std::vector<OverAskedRuns> AskedOf(const std::vector<AskedSum>& sums) {
 bool IsWaste(const PartSum& sum) { return sum.part.kind == Kind::kWaste && sum.of.exemption < 0; }
 
 // Of one cause: wasted before and now, by group.
-using Wasted = std::map<std::string, std::pair<int64_t, int64_t>>;
+using Wasted = std::map<std::string, std::pair<WideNs, WideNs>>;
 
 Trend TrendOf(const std::string& cause, const Wasted& by_group) {
   Trend trend;
@@ -108,8 +107,8 @@ Trend TrendOf(const std::string& cause, const Wasted& by_group) {
     trend.before_ns += ns.first;
     trend.now_ns += ns.second;
   }
-  const int64_t sign = trend.now_ns >= trend.before_ns ? 1 : -1;
-  int64_t most = -1;
+  const int sign = trend.now_ns >= trend.before_ns ? 1 : -1;
+  WideNs most = -1;
   for (const auto& [group, ns] : by_group) {
     if (sign * (ns.second - ns.first) <= most) continue;
     most = sign * (ns.second - ns.first);
@@ -149,7 +148,7 @@ Report ReportOn(const Sums& sums, By by, const std::vector<Exemption>& exemption
     AddUp(report.parts, sum.part);
     Add(sum.part, groups[GroupOf(sum.of, by)]);
   }
-  std::ranges::stable_sort(report.parts, [](const Part& a, const Part& b) {
+  std::ranges::stable_sort(report.parts, [](const PartTotal& a, const PartTotal& b) {
     return a.kind != b.kind ? a.kind < b.kind : a.device_ns > b.device_ns;
   });
   for (auto& [name, group] : groups) {
@@ -178,8 +177,7 @@ Before TrendsOf(const Sums& before, const Sums& now, By by) {
     if (IsWaste(sum)) causes[sum.part.cause][GroupOf(sum.of, by)].second += sum.part.device_ns;
   }
   for (const auto& [cause, by_group] : causes) found.trends.push_back(TrendOf(cause, by_group));
-  std::ranges::stable_sort(found.trends, std::greater(),
-                           [](const Trend& trend) { return std::abs(trend.now_ns - trend.before_ns); });
+  std::ranges::stable_sort(found.trends, std::greater(), &Trend::change_ns);
   return found;
 }
 

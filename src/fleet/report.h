@@ -21,11 +21,17 @@ Result<By> ByNamed(const std::string& name);
 // How much of it people are shown; JSON has all.
 inline constexpr size_t kMostFixes = 10, kMostFixesOfALetter = 3, kMostGroups = 20;
 
+// Whom a report is for, and what it is shown with.
+struct ReportFor {
+  std::string user;  // of a letter: whose runs alone the report has; else empty
+  double price = 0;  // of a device hour; 0: none is shown
+};
+
 struct Group {
   std::string name;  // "unknown" where the runs do not say
   size_t runs = 0;
-  int64_t given_ns = 0, work_ns = 0, waste_ns = 0,
-          not_judged_ns = 0;  // work: with padding, recomputation, slow kernels
+  WideNs given_ns = 0, waste_ns = 0, not_judged_ns = 0;
+  WideNs work_ns = 0;  // with padding, recomputation, slow kernels
 };
 
 // One recommended edit, over all runs that it is recommended for first: what others would bring of the same run is not
@@ -35,7 +41,7 @@ struct Fix {
   std::string run;                            // that run
   size_t runs = 0;
   std::set<std::string> users;
-  int64_t low_ns = 0, expected_ns = 0, high_ns = 0;  // device time that it brings back
+  WideNs low_ns = 0, expected_ns = 0, high_ns = 0;  // device time that it brings back
 };
 
 // What runs asked for and hardly used, each on average: "cores", "memory" (bytes), "time" (ns); and "GPUs" that no kernel ran
@@ -50,14 +56,16 @@ struct OverAskedRuns {
 // How much of one cause was wasted in this time and in the time before, and the group in which that changed most.
 struct Trend {
   std::string cause;
-  int64_t before_ns = 0, now_ns = 0;
+  WideNs before_ns = 0, now_ns = 0;
   std::string group;
-  int64_t group_before_ns = 0, group_now_ns = 0;
+  WideNs group_before_ns = 0, group_now_ns = 0;
+
+  WideNs change_ns() const { return now_ns > before_ns ? now_ns - before_ns : before_ns - now_ns; }
 };
 
 struct Before {
   size_t runs = 0;
-  int64_t given_ns = 0, waste_ns = 0;
+  WideNs given_ns = 0, waste_ns = 0;
   std::vector<Trend> trends;  // what changed most first
 };
 
@@ -65,8 +73,8 @@ struct Report {
   size_t runs = 0;
   std::set<std::string> users;
   int64_t begin_unix_ns = 0, end_unix_ns = 0;  // of the first run, and of the last one's begin
-  int64_t given_ns = 0;
-  std::vector<Part> parts;  // by kind, and waste by cause, largest first
+  WideNs given_ns = 0;
+  std::vector<PartTotal> parts;  // by kind, and waste by cause, largest first
   By by = By::kUser;
   std::vector<Group> groups;  // largest first
   std::vector<Fix> fixes;     // what brings most first

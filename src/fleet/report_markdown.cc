@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/text.h"
 #include "fleet/words.h"
 
 namespace fullbore::fleet {
@@ -25,26 +24,23 @@ std::string Plain(const std::string& text) {
   return plain;
 }
 
-std::string Share(int64_t ns, int64_t of_ns) {
-  return of_ns > 0 ? FormatPercent(static_cast<double>(ns) / static_cast<double>(of_ns)) : "";
-}
-
 class Markdown {
  public:
-  Markdown(const Report& report, double price) : report_(report), price_(price) {}
+  Markdown(const Report& report, const ReportFor& whom) : report_(report), for_(whom) {}
 
-  std::string Head(const std::string& user) const {
+  std::string Head() const {
     return fmt::format("{}\n\n{} of {}: {} device hours{}.\n", kMarkdownTitle, Plural(report_.runs, "run"),
-                       user.empty() ? Plural(report_.users.size(), "user") : Plain(user),
-                       HoursText(report_.given_ns), price_ > 0 ? ", " + Money(report_.given_ns) : "");
+                       for_.user.empty() ? Plural(report_.users.size(), "user") : Plain(for_.user),
+                       HoursText(report_.given_ns),
+                       for_.price > 0 ? ", " + MoneyText(report_.given_ns, for_.price) : "");
   }
 
   std::string Parts() const {
     std::string text = "\n| where they went | hours | share |\n|---|--:|--:|\n";
-    for (const Part& part : report_.parts) {
+    for (const PartTotal& part : report_.parts) {
       const std::string cause = part.cause.empty() ? "" : ": " + Plain(part.cause);
       text += fmt::format("| {}{} | {} | {} |\n", NameForPeople(part.kind), cause, HoursText(part.device_ns),
-                          Share(part.device_ns, report_.given_ns));
+                          ShareText(part.device_ns, report_.given_ns));
     }
     return text;
   }
@@ -68,8 +64,8 @@ class Markdown {
     for (size_t i = 0; i < std::min(kMostGroups, report_.groups.size()); ++i) {
       const Group& group = report_.groups[i];
       text += fmt::format("| {} | {} | {} | {} | {} |\n", Plain(group.name), HoursText(group.given_ns),
-                          group.runs, Share(group.waste_ns, group.given_ns),
-                          Share(group.not_judged_ns, group.given_ns));
+                          group.runs, ShareText(group.waste_ns, group.given_ns),
+                          ShareText(group.not_judged_ns, group.given_ns));
     }
     if (report_.groups.size() > kMostGroups)
       text += fmt::format("\nand {} more\n", report_.groups.size() - kMostGroups);
@@ -77,21 +73,17 @@ class Markdown {
   }
 
  private:
-  std::string Money(int64_t ns) const {
-    return fmt::format("{:.2f}", static_cast<double>(ns) / 3.6e12 * price_);
-  }
-
   const Report& report_;
-  double price_;
+  const ReportFor& for_;
 };
 
 }  // namespace
 
-std::string ToMarkdown(const Report& report, const std::string& user, double price) {
-  const Markdown markdown(report, price);
-  return markdown.Head(user) + markdown.Parts() +
-         markdown.Fixes(user.empty() ? kMostFixes : kMostFixesOfALetter) +
-         (user.empty() ? markdown.Groups() : "");
+std::string ToMarkdown(const Report& report, const ReportFor& whom) {
+  const Markdown markdown(report, whom);
+  const bool letter = !whom.user.empty();
+  return markdown.Head() + markdown.Parts() + markdown.Fixes(letter ? kMostFixesOfALetter : kMostFixes) +
+         (letter ? "" : markdown.Groups());
 }
 
 }  // namespace fullbore::fleet

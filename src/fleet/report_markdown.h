@@ -9,7 +9,6 @@ namespace fullbore::fleet {
 
 inline constexpr char kMarkdownTitle[] = "# Where the device hours went";
 
-// `user`: of a letter; else empty. `price`: of a device hour; 0: none is shown.
-std::string ToMarkdown(const Report& report, const std::string& user, double price);
+std::string ToMarkdown(const Report& report, const ReportFor& whom);
 
 }  // namespace fullbore::fleet

@@ -42,7 +42,7 @@ TEST(FleetReportTest, SumsAreThoseOfTheRuns) {
   EXPECT_EQ(report.runs, 3u);
   EXPECT_EQ(report.given_ns, 510);
   int64_t sum = 0;
-  for (const Part& part : report.parts) sum += part.device_ns;
+  for (const PartTotal& part : report.parts) sum += part.device_ns;
   EXPECT_EQ(sum, 510);
   ASSERT_THAT(report.groups, SizeIs(2));
   EXPECT_EQ(report.groups[0].name, "ben");
@@ -97,7 +97,7 @@ TEST(FleetReportTest, SumsAreExactWhateverTheRunsAre) {
       for (const Part& part : runs.back().parts) parts[{part.kind, part.cause}] += part.device_ns;
     }
     const Report report = ReportOn(runs, static_cast<By>(any(4)));
-    for (const Part& part : report.parts) EXPECT_EQ(part.device_ns, (parts[{part.kind, part.cause}]));
+    for (const PartTotal& part : report.parts) EXPECT_EQ(part.device_ns, (parts[{part.kind, part.cause}]));
     int64_t given_ns = 0, grouped_ns = 0;
     for (const RunAccount& run : runs) given_ns += run.given_ns;
     for (const Group& group : report.groups) grouped_ns += group.given_ns;
@@ -158,11 +158,11 @@ TEST(FleetReportTest, WhatWasAskedForAndHardlyUsedIsTold) {
 }
 
 TEST(FleetReportTest, MarkdownHasNamesAsDataAndALetterNothingOfOthers) {
-  const std::string all = ToMarkdown(ReportOn({ARun("a", "an|na\n# x", 60, 40)}, By::kUser), "", 0);
+  const std::string all = ToMarkdown(ReportOn({ARun("a", "an|na\n# x", 60, 40)}, By::kUser), {"", 0});
   EXPECT_THAT(all, HasSubstr("| an\\|na \\# x | "));
   EXPECT_THAT(all, HasSubstr("num\\_workers=4"));
   const auto runs = {ARun("a", "anna", 60, 40), ARun("b", "ben", 60, 40)};
-  EXPECT_THAT(ToMarkdown(ReportOn(runs, By::kUser, "anna"), "anna", 2), Not(HasSubstr("ben")));
+  EXPECT_THAT(ToMarkdown(ReportOn(runs, By::kUser, "anna"), {"anna", 2}), Not(HasSubstr("ben")));
 }
 
 TEST(FleetReportTest, ATrendNamesTheGroupInWhichItChangedMost) {

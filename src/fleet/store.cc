@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
-#include <algorithm>
+#include <filesystem>
 #include <utility>
 
+#include "base/text.h"
 #include "fleet/migrate.h"
+#include "fleet/read_sums.h"
+#include "fleet/selection.h"
 #include "fleet/tables.h"
 
 namespace fullbore::fleet {
@@ -19,80 +22,6 @@ int64_t KeyOf(const RunAccount& account, const Stamp& stamp) {
   const std::string whole = fmt::format("{}\n{}\n{}\n{}\n{}", account.path, account.id, account.begin_unix_ns,
                                         stamp.bytes, stamp.changed_ns);
   return static_cast<int64_t>(XXH3_64bits(whole.data(), whole.size()));
-}
-
-// The newest row of each run that began within $1 and $2, of user $3. A run is known by its id and when it began: a
-// folder that is copied or moved holds the same runs; and by its id and path: one that goes on on several machines may
-// have begun earlier than was known.
-constexpr char kNewest[] =
-    "WITH newest AS (SELECT r.*, {exempt} AS exemption FROM run r "
-    "WHERE r.begin_unix_ns >= $1 AND r.begin_unix_ns < $2 AND ($3 = '' OR r.\"user\" = $3) "
-    "AND NOT EXISTS (SELECT 1 FROM run n WHERE n.id = r.id AND (n.path = r.path OR n.begin_unix_ns = r.begin_unix_ns) "
-    "AND (n.changed_ns, n.bytes, n.key) > (r.changed_ns, r.bytes, r.key))) ";
-
-constexpr char kOrigin[] = R"("user", account, partition, device, exemption)";
-constexpr char kApart = '\x1f';  // between a run's id and its title
-
-}  // namespace
-
-// The condition that tells which exemption applies, and its values.
-class Selection {
- public:
-  Selection(const Range& range, const std::vector<Exemption>& exemptions)
-      : values_{range.since_unix_ns, range.until_unix_ns, range.user} {
-    std::string cases;
-    for (size_t i = 0; i < exemptions.size(); ++i)
-      cases += fmt::format(" WHEN {} THEN {}", ConditionOf(exemptions[i]), i);
-    newest_ = fmt::format(fmt::runtime(kNewest),
-                          fmt::arg("exempt", cases.empty() ? "-1" : "CASE" + cases + " ELSE -1 END"));
-  }
-
-  std::string With(const std::string& sql) const { return newest_ + sql; }
-  const sql::Values& values() const { return values_; }
-  sql::Values ValuesAnd(sql::Value value) const {
-    sql::Values all = values_;
-    all.push_back(std::move(value));
-    return all;
-  }
-
- private:
-  std::string ConditionOf(const Exemption& rule) {
-    std::string all = "1 = 1";
-    const std::pair<const char*, const std::string*> equal[] = {{"r.\"user\"", &rule.user},
-                                                                {"r.account", &rule.account},
-                                                                {"r.partition", &rule.partition},
-                                                                {"r.device", &rule.device}};
-    for (const auto& [column, value] : equal) {
-      if (!value->empty()) all += fmt::format(" AND {} = {}", column, Placeholder(*value));
-    }
-    if (!rule.command.empty())
-      all += fmt::format(R"( AND lower(r.command) LIKE lower({}) ESCAPE '!')",
-                         Placeholder(Within(rule.command)));
-    return all;
-  }
-
-  static std::string Within(const std::string& text) {
-    std::string pattern = "%";
-    for (const char c : text) {
-      if (c == '%' || c == '_' || c == '!') pattern += '!';
-      pattern += c;
-    }
-    return pattern + "%";
-  }
-
-  std::string Placeholder(const std::string& value) {
-    values_.emplace_back(value);
-    return fmt::format("${}", values_.size());
-  }
-
-  sql::Values values_;
-  std::string newest_;
-};
-
-namespace {
-
-Origin OriginOf(const sql::Row& row) {
-  return {row.Text(0), row.Text(1), row.Text(2), row.Text(3), row.Int(4)};
 }
 
 Error NotAStore(const std::string& name, const std::string& why) {
@@ -172,6 +101,11 @@ Result<void> Store::Prepare() {
 }
 
 Result<Store> Store::OpenForReading(const std::string& target) {
+  std::error_code ignored;
+  if (!sql::IsServer(target) && !std::filesystem::exists(target, ignored)) {
+    return Error{ErrorCode::kNotFound, fmt::format("there is no '{}'", target),
+                 fmt::format("fullbore fleet collect DIR --to {} makes it", ShellQuote(target))};
+  }
   auto connection = Connected(target, sql::Access::kRead);
   if (!connection) return connection.error();
   const auto there = (*connection)->HasTable("fleet");
@@ -237,78 +171,26 @@ Result<void> Store::PutAsked(int64_t key, const RunAccount& account) {
   return {};
 }
 
+// A copy elsewhere stays, so that it is known and not read again; Selection passes over it.
 Result<void> Store::DropOlder(const RunAccount& account, const Stamp& stamp) {
-  const std::string older = "id = $1 AND (path = $2 OR begin_unix_ns = $3) AND changed_ns < $4";
+  const std::string older =
+      "id = $1 AND path = $2 AND \"user\" = $3 AND (end_unix_ns, changed_ns) < ($4, $5)";
+  const sql::Values values = {account.id, account.path, account.user, account.end_unix_ns, stamp.changed_ns};
   for (const char* table : {"part", "advice", "asked"}) {
     const auto done = connection_->Run(
-        fmt::format("DELETE FROM {} WHERE run IN (SELECT key FROM run WHERE {})", table, older),
-        {account.id, account.path, account.begin_unix_ns, stamp.changed_ns});
+        fmt::format("DELETE FROM {} WHERE run IN (SELECT key FROM run WHERE {})", table, older), values);
     if (!done) return done.error();
   }
-  const auto done = connection_->Run("DELETE FROM run WHERE " + older,
-                                     {account.id, account.path, account.begin_unix_ns, stamp.changed_ns});
+  const auto done = connection_->Run("DELETE FROM run WHERE " + older, values);
   return done ? Result<void>() : done.error();
 }
 
 Result<Sums> Store::SumsOf(const Range& range, const std::vector<Exemption>& exemptions) {
   const Selection selection(range, exemptions);
   Sums sums;
-  const auto read = connection_->AtOneMoment([&] { return ReadSums(selection, sums); });
+  const auto read = connection_->AtOneMoment([&] { return ReadSums(selection, *connection_, sums); });
   if (!read) return read.error();
   return sums;
-}
-
-Result<void> Store::ReadSums(const Selection& selection, Sums& sums) {
-  auto asked = connection_->Query(
-      selection.With(fmt::format("SELECT {0}, count(*), CAST(sum(given_ns) AS BIGINT), min(begin_unix_ns), "
-                                 "max(begin_unix_ns) FROM newest GROUP BY {0}",
-                                 kOrigin)),
-      selection.values(), [&](const sql::Row& row) {
-        sums.runs.push_back(
-            {OriginOf(row), static_cast<size_t>(row.Int(5)), row.Int(6), row.Int(7), row.Int(8)});
-      });
-  if (!asked) return asked;
-  asked = connection_->Query(
-      selection.With(fmt::format("SELECT {0}, kind, cause, CAST(sum(device_ns) AS BIGINT) FROM newest "
-                                 "JOIN part ON part.run = newest.key GROUP BY {0}, kind, cause",
-                                 kOrigin)),
-      selection.values(), [&](const sql::Row& row) {
-        sums.parts.push_back({OriginOf(row), {KindNamed(row.Text(5)), row.Text(6), row.Int(7)}});
-      });
-  if (!asked) return asked;
-  const sql::Values values = selection.ValuesAnd(std::string(1, kApart));
-  asked = connection_->Query(
-      selection.With(fmt::format(
-          ", first AS (SELECT newest.\"user\", newest.id, advice.* FROM newest JOIN advice ON advice.run = newest.key "
-          "WHERE place = 0 AND expected_ns > 0 AND exemption = -1), "
-          "summed AS (SELECT \"user\", finding, cause, change, count(*) AS runs, CAST(sum(low_ns) AS BIGINT) AS low, "
-          "CAST(sum(expected_ns) AS BIGINT) AS expected, CAST(sum(high_ns) AS BIGINT) AS high, "
-          "max(expected_ns) AS most FROM first GROUP BY \"user\", finding, cause, change) "
-          "SELECT s.\"user\", s.finding, s.cause, s.change, s.runs, s.low, s.expected, s.high, s.most, "
-          "min(f.id || ${} || f.title) FROM summed s JOIN first f ON f.\"user\" = s.\"user\" AND f.finding = s.finding "
-          "AND f.cause = s.cause AND f.change = s.change AND f.expected_ns = s.most "
-          "GROUP BY s.\"user\", s.finding, s.cause, s.change, s.runs, s.low, s.expected, s.high, s.most",
-          values.size())),
-      values, [&](const sql::Row& row) {
-        const std::string both = row.Text(9);
-        const size_t apart = both.find(kApart);
-        sums.fixes.push_back({row.Text(0), row.Text(1), row.Text(2), row.Text(3),
-                              static_cast<size_t>(row.Int(4)), row.Int(5), row.Int(6), row.Int(7), row.Int(8),
-                              both.substr(0, apart), both.substr(std::min(apart, both.size() - 1) + 1)});
-      });
-  if (!asked) return asked;
-  asked = connection_->Query(
-      selection.With(
-          "SELECT \"user\", what, count(*), sum(given), sum(used) FROM newest "
-          "JOIN asked ON asked.run = newest.key WHERE exemption = -1 "
-          // What several runs of a job used together is not known here: a script and its steps are runs.
-          "AND NOT EXISTS (SELECT 1 FROM run o WHERE o.job = newest.job AND o.\"user\" = newest.\"user\" "
-          "AND o.id <> newest.id AND newest.job <> '') GROUP BY \"user\", what"),
-      selection.values(), [&](const sql::Row& row) {
-        sums.asked.push_back(
-            {row.Text(0), row.Text(1), static_cast<size_t>(row.Int(2)), row.Double(3), row.Double(4)});
-      });
-  return asked;
 }
 
 Result<std::vector<std::string>> Store::PathsOf(const std::string& id) {

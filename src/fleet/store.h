@@ -54,7 +54,6 @@ class Store {
   explicit Store(std::unique_ptr<sql::Connection> connection) : connection_(std::move(connection)) {}
   Result<void> Prepare();
   Result<void> PutRows(const RunAccount& account, const Stamp& stamp);
-  Result<void> ReadSums(const class Selection& selection, Sums& sums);
   Result<void> PutAsked(int64_t key, const RunAccount& account);
   Result<void> DropOlder(const RunAccount& account, const Stamp& stamp);
 

@@ -1,5 +1,6 @@
 #include "fleet/store.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
@@ -109,6 +110,71 @@ TEST_F(FleetStoreTest, ARunThatBeganEarlierThanWasKnownIsOne) {
   const auto runs = store->Runs({});
   ASSERT_THAT(*runs, SizeIs(1));
   EXPECT_EQ((*runs)[0].begin_unix_ns, 1500);
+}
+
+// A backup that somebody put back, or touched, after its run had gone on.
+TEST_F(FleetStoreTest, AnOldCopyIsNotTakenForTheRunAsItWentOn) {
+  auto store = Store::Open(path_);
+  RunAccount copy = AnAccount("a");
+  copy.path = "/backup/a.fbr";
+  copy.end_unix_ns = 5000;
+  RunAccount whole = AnAccount("a");
+  whole.end_unix_ns = 9000;
+  whole.given_ns = 150;
+  ASSERT_TRUE(store->Put(whole, {2, 2}).ok());
+  ASSERT_TRUE(store->Put(copy, {1, 7}).ok());
+  EXPECT_THAT(*store->Runs({}), SizeIs(1));
+  EXPECT_EQ(store->SumsOf({})->runs[0].given_ns, 150);
+  EXPECT_THAT(*store->Seen(), SizeIs(2)) << "neither is read again";
+}
+
+TEST_F(FleetStoreTest, NobodysRunTakesThePlaceOfAnothersRun) {
+  auto store = Store::Open(path_);
+  RunAccount forged = AnAccount("a");
+  forged.user = "ben";
+  forged.end_unix_ns = 9000;
+  ASSERT_TRUE(store->Put(AnAccount("a"), {1, 1}).ok());
+  ASSERT_TRUE(store->Put(forged, {2, 2}).ok());
+  EXPECT_THAT(*store->Runs({.user = "anna"}), SizeIs(1));
+}
+
+// A thousand devices spend 292 years in a season, which is all that 64 bits of nanoseconds hold.
+TEST_F(FleetStoreTest, SumsBeyond64BitsAreExact) {
+  constexpr int64_t kGivenNs = (int64_t{1} << 60) - 7;
+  auto store = Store::Open(path_);
+  for (int i = 0; i < 40; ++i) {
+    RunAccount run = AnAccount("run-" + std::to_string(i));
+    run.given_ns = kGivenNs;
+    run.parts = {{Kind::kWork, "", kGivenNs}};
+    run.advice[0].steady_ns = kGivenNs;
+    ASSERT_TRUE(store->Put(run, {1, 1}).ok());
+  }
+  const auto sums = store->SumsOf({});
+  ASSERT_TRUE(sums.ok()) << ToString(sums.error());
+  EXPECT_TRUE(sums->runs[0].given_ns == WideNs{40} * kGivenNs);
+  EXPECT_TRUE(sums->parts[0].part.device_ns == WideNs{40} * kGivenNs);
+  EXPECT_TRUE(sums->fixes[0].expected_ns > INT64_MAX);
+}
+
+// A role that may only insert can put anything.
+TEST_F(FleetStoreTest, NumbersThatNoRunHasDoNotBreakTheSums) {
+  auto store = Store::Open(path_);
+  ASSERT_TRUE(store->Put(AnAccount("a"), {1, 1}).ok());
+  for (const char* id : {"x", "y"}) {
+    for (const int64_t extreme : {INT64_MAX, INT64_MIN + 1}) {
+      RunAccount run = AnAccount(fmt::format("{}{}", id, extreme));
+      run.given_ns = extreme;
+      run.parts = {{Kind::kWaste, "input-bound", extreme}};
+      ASSERT_TRUE(store->Put(run, {1, 1}).ok());
+    }
+  }
+  auto database = sql::ConnectFile(path_, sql::Access::kWrite);
+  ASSERT_TRUE(database.ok());
+  ASSERT_TRUE((*database)->RunScript("INSERT INTO asked SELECT key, 'time', 1e308, 9e999 FROM run;").ok());
+  const auto sums = store->SumsOf({});
+  ASSERT_TRUE(sums.ok()) << ToString(sums.error());
+  EXPECT_EQ(sums->runs[0].given_ns, 100);
+  EXPECT_THAT(sums->asked, SizeIs(0));
 }
 
 // Of a database that was made by fullbore of version 1 of its tables.

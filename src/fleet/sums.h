@@ -20,21 +20,21 @@ struct Origin {
 struct RunsSum {
   Origin of;
   size_t runs = 0;
-  int64_t given_ns = 0;
+  WideNs given_ns = 0;
   int64_t first_unix_ns = 0, last_unix_ns = 0;  // when the first and the last of them began
 };
 
 struct PartSum {
   Origin of;
-  Part part;
+  PartTotal part;
 };
 
 // Of the runs for which this edit is recommended first, by user.
 struct FixSum {
   std::string user, finding, cause, change;
   size_t runs = 0;
-  int64_t low_ns = 0, expected_ns = 0, high_ns = 0;  // device time that it brings back
-  int64_t most_ns = 0;                               // of them, of one run: this one
+  WideNs low_ns = 0, expected_ns = 0, high_ns = 0;  // device time that it brings back
+  int64_t most_ns = 0;                              // of them, of one run: this one
   std::string run, title;
 };
 

@@ -2,19 +2,37 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "base/text.h"
 
 namespace fullbore::fleet {
 
-std::string HoursText(int64_t ns) {
-  const double hours = static_cast<double>(ns) / 3.6e12;
+namespace {
+
+constexpr double kMostNs = 9e18;  // a database may hold any number, and a duration not
+
+}  // namespace
+
+double Hours(WideNs ns) { return static_cast<double>(ns) / 3.6e12; }
+
+std::string HoursText(WideNs ns) {
+  const double hours = Hours(ns);
   return fmt::format("{:.{}f}", hours, hours < 1 ? 3 : hours < 100 ? 1 : 0);
 }
 
 std::string TimeText(int64_t ns, int64_t of_ns) {
   constexpr int64_t kHourNs = 3600 * kNsPerSecond;
   return of_ns < kHourNs ? FormatDuration(ns) : HoursText(ns);
+}
+
+std::string ShareText(WideNs ns, WideNs of_ns) {
+  return of_ns > 0 ? FormatPercent(static_cast<double>(ns) / static_cast<double>(of_ns)) : "";
+}
+
+std::string MoneyText(WideNs ns, double price_of_hour) {
+  return price_of_hour > 0 ? fmt::format("{:.2f}", Hours(ns) * price_of_hour) : "";
 }
 
 std::string Plural(size_t count, const char* what) {
@@ -35,7 +53,7 @@ std::string Ranges(const std::vector<size_t>& numbers) {
 
 std::string AmountText(std::string_view what, double amount) {
   if (what == "memory") return FormatBytes(amount);
-  if (what == "time") return FormatDuration(static_cast<int64_t>(amount));
+  if (what == "time") return FormatDuration(static_cast<int64_t>(std::clamp(amount, 0.0, kMostNs)));
   return fmt::format("{:.{}f}", amount, amount < 10 ? 1 : 0);
 }
 

@@ -1,4 +1,4 @@
-"""`fullbore measure` and `fullbore tune`, as the tests call them."""
+"""`fullbore measure`, `tune` and `compare`, as the tests call them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ import sys
 import jsonschema
 import pytest
 
-SCHEMA = json.loads((pathlib.Path(__file__).resolve().parents[2] / "docs" / "tune.schema.json").read_text())
+DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
+SCHEMA = json.loads((DOCS / "tune.schema.json").read_text())
+CONTEST_SCHEMA = json.loads((DOCS / "contest.schema.json").read_text())
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "report"))  # its headless browser
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))  # a cluster
 
-from tune_scripts import MOST_S  # noqa: E402
+from tune_scripts import MOST_S, PRINTS  # noqa: E402
 
 
 @pytest.fixture
@@ -46,6 +48,29 @@ def tune(fullbore):
         return said
 
     return call
+
+
+@pytest.fixture
+def compare(fullbore):
+    """Runs `fullbore compare` on commands, and returns its object."""
+
+    def call(*arguments: str | os.PathLike, code: int = 0) -> dict:
+        done = fullbore.call("compare", "--json", "answer.json", *arguments, timeout=MOST_S)
+        assert done.code == code, done.stderr
+        said = json.loads((fullbore.directory / "answer.json").read_text())
+        jsonschema.validate(said, CONTEST_SCHEMA)
+        said["terminal"] = " ".join(done.stdout.decode().split())
+        said["stderr"] = done.stderr
+        return said
+
+    return call
+
+
+@pytest.fixture
+def printing(fullbore):
+    """Words for a program that prints ten times the rate that it is given. Others that print run beside this test."""
+    program = fullbore.script(f"prints_{os.getpid()}.py", PRINTS)
+    return lambda rate: f"'{sys.executable}' {program.name} {rate}"
 
 
 @pytest.fixture(scope="session")

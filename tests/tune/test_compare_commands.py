@@ -1,23 +1,19 @@
-"""`fullbore compare` of two commands, and of one on two commits, measured in turns; and its exit status for scripts."""
+"""`fullbore compare` of two commands, measured in turns; and its exit status for scripts."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-import pathlib
 import re
-import shutil
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
 
-import jsonschema
 import pytest
-from tune_scripts import MOST_S, PRINTS, STREAMS, VALIDATES, WAITS, listed, processes_with, tree
+from tune_scripts import METRIC, STREAMS, VALIDATES, WAITS, listed, processes_with, tree, whole_runs
 
 # A training each step of which keeps a core busy for so many milliseconds, by the thread's own clock.
 BURNS = """
@@ -37,39 +33,6 @@ for step in range(100_000):
     open("log.txt", "a").write(f"{step}\\n")
 """
 BRIEFLY = ("--precision", "20%", "--most", "5s", "--budget", "3m")
-METRIC = ("--metric", "([0-9.]+) img/s", "--budget", "3m")
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-SCHEMA = json.loads((ROOT / "docs" / "contest.schema.json").read_text())
-GOLDEN = ROOT / "tests" / "golden"
-IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@localhost")
-
-
-@pytest.fixture
-def compare(fullbore):
-    """Runs `fullbore compare` on commands, and returns its object."""
-
-    def call(*arguments: str | os.PathLike, code: int = 0) -> dict:
-        done = fullbore.call("compare", "--json", "answer.json", *arguments, timeout=MOST_S)
-        assert done.code == code, done.stderr
-        said = json.loads((fullbore.directory / "answer.json").read_text())
-        jsonschema.validate(said, SCHEMA)
-        said["terminal"] = " ".join(done.stdout.decode().split())
-        said["stderr"] = done.stderr
-        return said
-
-    return call
-
-
-@pytest.fixture
-def printing(fullbore):
-    """Words for a program that prints ten times the rate that it is given. Others that print run beside this test."""
-    program = fullbore.script(f"prints_{os.getpid()}.py", PRINTS)
-    return lambda rate: f"'{sys.executable}' {program.name} {rate}"
-
-
-def whole_runs(baseline: float, candidate: float) -> dict:
-    """A pair of the answer, of two that ran one after the other."""
-    return {"baseline": baseline, "candidate": candidate, "in_slices": False}
 
 
 @pytest.mark.long
@@ -372,132 +335,3 @@ def test_a_setting_that_the_script_does_not_take_is_named_with_the_reason(fullbo
     assert said["verdict"] == "failed"
     assert "num_workers: nothing in the script was seen to use it" in said["why"]
     assert [trial["side"] for trial in said["trials"]] == ["candidate"], "no whole run of the other one before it"
-
-
-# ---- recordings ----
-
-
-def test_recordings_fail_as_asked_too(fullbore):
-    slow, fast = GOLDEN / "resnet-no-workers.fbr", GOLDEN / "resnet-one-worker.fbr"  # 1.69x (1.63 to 1.74)
-
-    def call(*arguments: str | os.PathLike) -> tuple[int, dict]:
-        done = fullbore.call("compare", *arguments, "--json", "-")
-        assert done.code in (0, 3), done.stderr
-        return done.code, json.loads(done.stdout)
-
-    code, said = call(slow, fast, "--fail-if", "slower", "--fail-if", "not-faster 50%", "--fail-if", "not-proven")
-    assert (code, said["failed_if"]) == (0, [])
-    code, said = call(slow, fast, "--fail-if", "not-faster:80%", "--fail-if", "slower")
-    assert (code, said["failed_if"]) == (3, ["not-faster:80%"])
-    code, said = call(fast, slow, "--fail-if", "slower 30%")
-    assert (code, said["failed_if"]) == (3, ["slower 30%"])
-    assert "failed_if" not in call(fast, slow)[1]
-
-
-def test_recordings_that_say_no_rate_never_pass_in_silence(fullbore):
-    for name in ("first", "second"):
-        assert fullbore.call("run", "-q", "--run", name, "--", "true").code == 0
-    assert fullbore.call("compare", "first", "second").code == 0
-    done = fullbore.call("compare", "first", "second", "--fail-if", "slower")
-    assert done.code == 1 and "is not known" in done.stderr
-    assert fullbore.call("compare", "first", "second", "--fail-if", "not-proven").code == 3
-
-
-# ---- one command on two commits ----
-
-
-@pytest.fixture
-def repository(fullbore):
-    """Two commits of a program that prints a rate, with data that git does not know; returns a way to call git."""
-    if shutil.which("git") is None:
-        pytest.skip("git is not installed")
-    if "overlayfs" not in fullbore.call("doctor").stdout.decode():
-        pytest.skip("trials get no private view of the file system here")
-
-    def git(*words: str) -> str:
-        done = subprocess.run(
-            ["git", *IDENTITY, *words], cwd=fullbore.directory, capture_output=True, text=True, check=True
-        )
-        return done.stdout.strip()
-
-    git("init", "--quiet")
-    (fullbore.directory / "rate.txt").write_text("10")
-    fullbore.script(
-        "train.py",
-        """
-import pathlib, time
-rate = float(pathlib.Path("rate.txt").read_text()) * float(pathlib.Path("data.txt").read_text())
-while True:
-    time.sleep(0.02)
-    print(f"{rate} img/s")
-""",
-    )
-    git("add", ".")
-    git("commit", "--quiet", "-m", "first")
-    git("tag", "first")
-    (fullbore.directory / "rate.txt").write_text("20")
-    git("commit", "--quiet", "-a", "-m", "second")
-    (fullbore.directory / "data.txt").write_text("5")
-    return git
-
-
-@pytest.mark.long
-def test_one_command_is_compared_on_two_commits_and_the_tree_stays_as_it_is(fullbore, compare, repository):
-    before, status = tree(fullbore.directory), repository("status", "--porcelain")
-    said = compare("--at", "first", *METRIC, "--", sys.executable, "train.py")
-    assert said["verdict"] == "faster", said["stderr"]
-    assert said["pairs"][0] == whole_runs(50, 100)
-    assert said["baseline"]["commit"] == repository("rev-parse", "first")
-    assert "train.py at " + said["baseline"]["commit"][:12] in said["terminal"]
-    (fullbore.directory / "answer.json").unlink()
-    shutil.rmtree(fullbore.directory / ".fullbore")
-    assert tree(fullbore.directory) == before
-    assert repository("status", "--porcelain") == status
-    assert repository("rev-parse", "HEAD") != said["baseline"]["commit"]
-
-
-@pytest.mark.long
-def test_changes_that_are_not_committed_are_the_candidate_or_not_seen(fullbore, compare, repository):
-    (fullbore.directory / "rate.txt").write_text("40")
-    said = compare("--at", "HEAD", *METRIC, "--", sys.executable, "train.py")
-    assert said["pairs"][0] == whole_runs(100, 200)
-    assert "in the working tree, with its changes" in said["terminal"]
-    said = compare("--at", "HEAD", "--at", "HEAD~1", *METRIC, "--", sys.executable, "train.py")
-    assert said["pairs"][0] == whole_runs(100, 50)
-    assert said["verdict"] == "slower"
-    assert (fullbore.directory / "rate.txt").read_text() == "40"
-
-
-def test_commits_that_cannot_be_compared_are_refused_with_a_hint(fullbore, repository):
-    for commits, said in ((["HEAD"], "nothing that git knows differs"), (["nothing"], "is no commit of")):
-        at = [word for commit in commits for word in ("--at", commit)]
-        done = fullbore.call("compare", *at, "--", sys.executable, "train.py")
-        assert done.code == 2
-        assert said in " ".join(done.stderr.split()) and "hint: " in done.stderr
-
-
-def test_without_a_private_view_no_commit_is_checked_out(fullbore, repository, blocked):
-    (fullbore.directory / "rate.txt").write_text("40")
-    without = {"LD_PRELOAD": blocked, "WITHOUT_LANDLOCK": "1"}
-    for unprotected, env in (([], {"LD_PRELOAD": blocked}), ([], without), (["--unprotected"], without)):
-        done = fullbore.call("compare", "--at", "first", *unprotected, "--", sys.executable, "train.py", env=env)
-        assert done.code == 1 and "hint: " in done.stderr
-        assert (fullbore.directory / "rate.txt").read_text() == "40"
-    assert "--baseline 'cd THERE" in " ".join(done.stderr.split())
-
-
-@pytest.mark.long
-def test_a_tree_that_changes_while_it_is_measured_gives_no_answer(fullbore, repository):
-    command = ("compare", "--at", "first", *METRIC, "--", sys.executable, "train.py")
-    started = fullbore.begin(fullbore.binary, *command)
-    while b"trial 2" not in started.stderr.readline():
-        assert started.poll() is None
-    (fullbore.directory / "rate.txt").write_text("40")
-    assert b"the working tree was changed while it was measured" in started.stderr.read()
-    assert started.wait() == 1
-
-
-def test_outside_a_repository_two_commands_are_the_way(fullbore):
-    done = fullbore.call("compare", "--at", "main", "--", "true")
-    assert done.code == 2
-    assert "--baseline" in done.stderr

@@ -1,4 +1,4 @@
-"""What the tests of `fullbore measure` and `fullbore tune` share."""
+"""What the tests of `fullbore measure`, `tune` and `compare` share."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import subprocess
 import time
 
 MOST_S = 420  # of any answer, with the longest budget that is waited for
+
+METRIC = ("--metric", "([0-9.]+) img/s", "--budget", "3m")  # of PRINTS
 
 # Prints a throughput that depends on its argument alone, for as long as it is let.
 PRINTS = """
@@ -128,3 +130,8 @@ def processes_with(word: str) -> list[str]:
             return []
         time.sleep(0.1)
     return listed(word)
+
+
+def whole_runs(baseline: float, candidate: float) -> dict:
+    """A pair of the answer, of two that ran one after the other."""
+    return {"baseline": baseline, "candidate": candidate, "in_slices": False}

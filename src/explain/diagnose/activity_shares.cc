@@ -141,7 +141,7 @@ std::vector<ActivityShare> ActivitySharesOf(const RankView& rank) {
   const std::vector<HotLine>& lines = rank.info->hot_lines;
   const auto readings = Readings(lines);
   struct Hits {
-    int64_t samples = 0;
+    int64_t samples = 0, slow_samples = 0;
     std::string text, library;
   };
   std::map<Activity, std::map<Line, Hits>> samples;
@@ -152,6 +152,7 @@ std::vector<ActivityShare> ActivitySharesOf(const RankView& rank) {
     const Activity activity = reading == readings.end() ? line.activity : reading->second;
     auto& at = samples[activity][{line.file, line.line}];
     at.samples += line.samples;
+    at.slow_samples += line.slow_samples;
     at.text = line.text;
     at.library = line.library;
     all += line.samples;
@@ -161,7 +162,10 @@ std::vector<ActivityShare> ActivitySharesOf(const RankView& rank) {
   for (const auto& [activity, by_line] : samples) {
     ActivityShare share;
     share.activity = activity;
-    for (const auto& [line, hits] : by_line) share.samples += hits.samples;
+    for (const auto& [line, hits] : by_line) {
+      share.samples += hits.samples;
+      share.slow_samples += hits.slow_samples;
+    }
     share.of_step = SampledRatio(share.samples, all);
     for (double* ratio : {&share.of_step.ratio, &share.of_step.low, &share.of_step.high}) *ratio *= unnamed;
     for (const auto& [line, hits] : by_line) {

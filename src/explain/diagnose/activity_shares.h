@@ -20,7 +20,7 @@ Sampled SampledRatio(int64_t hits, int64_t samples);
 // One activity's part of the step.
 struct ActivityShare {
   record::Activity activity = record::Activity::kUnknown;
-  int64_t samples = 0;
+  int64_t samples = 0, slow_samples = 0;  // those in slow steps among them
   Sampled of_step;
   std::vector<Place> where;  // hottest first; each share is of this activity's own time
   std::string library;       // that runs the loop at the first place; empty where that is the user's own line

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json PageData(const Report& report, const PageOf& of) {
+Json PageData(const Report& report, const ReportFor& whom) {
   Json data = ToJson(report);
   for (size_t i = 0; i < report.parts.size(); ++i)
     data["parts"][i]["says"] = NameForPeople(report.parts[i].kind);
@@ -24,24 +24,24 @@ Json PageData(const Report& report, const PageOf& of) {
     data["asked"][i]["given_says"] = AmountText(each.what, each.given);
     data["asked"][i]["used_says"] = each.what == "GPUs" ? "none" : AmountText(each.what, each.used);
   }
-  data["for"] = of.user;
-  data["price"] = of.price;
+  data["for"] = whom.user;
+  data["price"] = whom.price;
   Json& fixes = data["fixes"];
-  while (!of.user.empty() && fixes.size() > kMostFixesOfALetter) fixes.erase(fixes.size() - 1);
+  while (!whom.user.empty() && fixes.size() > kMostFixesOfALetter) fixes.erase(fixes.size() - 1);
   return data;
 }
 
 // For browsers without scripts.
-std::string TextOf(const Report& report, const PageOf& of) {
+std::string TextOf(const Report& report, const ReportFor& whom) {
   std::string text = fmt::format("{}{}: {} device hours\n\n", Plural(report.runs, "run"),
-                                 of.user.empty() ? "" : " of " + of.user, HoursText(report.given_ns));
-  for (const Part& part : report.parts) {
+                                 whom.user.empty() ? "" : " of " + whom.user, HoursText(report.given_ns));
+  for (const PartTotal& part : report.parts) {
     text += fmt::format("{}{}: {} h\n", NameForPeople(part.kind), part.cause.empty() ? "" : ", " + part.cause,
                         HoursText(part.device_ns));
   }
   size_t told = 0;
   for (const Fix& fix : report.fixes) {
-    if (!of.user.empty() && told++ == kMostFixesOfALetter) break;
+    if (!whom.user.empty() && told++ == kMostFixesOfALetter) break;
     text += fmt::format("\n{} would bring back {} h ({} to {}): {}\n",
                         fix.change.empty() ? fix.finding : fix.change, HoursText(fix.expected_ns),
                         HoursText(fix.low_ns), HoursText(fix.high_ns), fix.title);
@@ -51,9 +51,9 @@ std::string TextOf(const Report& report, const PageOf& of) {
 
 }  // namespace
 
-std::string ToHtml(const Report& report, const PageOf& of) {
-  const std::string title = of.user.empty() ? "where the device hours went" : "for " + of.user;
-  return report::PageFile({title, TextOf(report, of), PageData(report, of),
+std::string ToHtml(const Report& report, const ReportFor& whom) {
+  const std::string title = whom.user.empty() ? "where the device hours went" : "for " + whom.user;
+  return report::PageFile({title, TextOf(report, whom), PageData(report, whom),
                            std::string(report::kPageCss) + std::string(kFleetCss), std::string(kReportJs)});
 }
 

@@ -8,11 +8,6 @@
 
 namespace fullbore::fleet {
 
-struct PageOf {
-  std::string user;  // of a letter: whom it is for, whose runs alone the report has; else empty
-  double price = 0;  // of a device hour; 0: none is shown
-};
-
-std::string ToHtml(const Report& report, const PageOf& of);
+std::string ToHtml(const Report& report, const ReportFor& whom);
 
 }  // namespace fullbore::fleet

@@ -3,199 +3,42 @@
 //   FULLBORE_NVML=build/.../libfake_nvml.so FULLBORE_FAKE_NVML=tests/fakes/nvml/eight_h100.json
 //     fullbore run -- ...
 //
-// The script is JSON:
-//   "init"    what nvmlInit returns (18: driver and library versions differ); default 0
-//   "driver", "cuda"   "550.54.15", 12040
-//   "gpus"    one object per GPU, or per several identical ones with "count":
-//     "name", "memory_gib"
-//     "gpm"        false: before Hopper
-//     "mig"        [1, 2]: gpu instance ids; the GPU itself then has no utilisation
-//     "lost_at", "back_at"   seconds after nvmlInit between which every call returns 15
-//     "hangs_at"   seconds after nvmlInit from which no call about it returns
-//     "errors"     {"nvmlDeviceGetPowerUsage": 3, "gpm:5": 3, "field:186": 3}: what single calls return
-//     "gpm_nan"    [5]: GPM metrics that are not a number
-//     "xid_at"     [seconds, number]
-//     "processes"  [{"pid": 1, "memory_gib": 2, "sm": 90}]; pid -1 is the process that loaded the library;
-//                  with "mig": 1 of that instance alone, with "graphics": true one that draws, with
-//                  "until": 60 one that ends then
-//     "reasons"    why the clocks are lowered: bits of nvmlDeviceGetCurrentClocksEventReasons; default 4
-//     "slowed"     {"software_thermal": 0.2}: shares of time, on drivers that count them
-//     "waves"      {"tensor_active": [mean, amplitude, period_s]}, see kWaves for the names
-//
-// Values depend only on time: value(t) = mean + amplitude * sin(2 pi t / period + index). Time is the
-// machine's, or whatever was passed to fakeNvmlSetTime.
-#include <time.h>
+// fake_machine.h says what a script can hold.
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
-#include <fstream>
+#include <iterator>
 #include <limits>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "fake_machine.h"
 #include "measure/probe/nvml/nvml_abi.h"
 
 namespace nvml = fullbore::probe::nvml;
+using namespace fake_nvml;
 using nvml::Return;
 
 namespace {
 
-struct Wave {
-  double mean, amplitude, period_s;
-};
-
-// In NVML's units: percent, MiB/s, W, GiB.
-const std::map<std::string, Wave> kWaves = {
-    {"utilization", {92, 8, 7}},     {"memory_utilization", {40, 10, 7}}, {"graphics_active", {92, 8, 7}},
-    {"sm_active", {60, 25, 7}},      {"sm_occupancy", {35, 15, 7}},       {"integer_active", {10, 5, 7}},
-    {"tensor_active", {30, 20, 7}},  {"tensor_double", {0, 0, 1}},        {"tensor_half", {30, 20, 7}},
-    {"tensor_integer", {0, 0, 1}},   {"dram_active", {45, 20, 5}},        {"fp64_active", {0, 0, 1}},
-    {"fp32_active", {12, 6, 7}},     {"fp16_active", {4, 2, 7}},          {"pcie_send", {300, 200, 3}},
-    {"pcie_receive", {900, 400, 3}}, {"nvlink_receive", {2000, 1500, 3}}, {"nvlink_send", {2000, 1500, 3}},
-    {"power", {520, 120, 7}},        {"memory_used", {61, 2, 60}},        {"sm_clock", {1830, 90, 11}},
-    {"temperature", {63, 5, 120}},
-};
-
-const std::map<uint32_t, const char*> kGpmWave = {
+constexpr std::pair<uint32_t, const char*> kGpmWaves[] = {
     {1, "graphics_active"}, {2, "sm_active"},     {3, "sm_occupancy"},    {4, "integer_active"},
     {5, "tensor_active"},   {6, "tensor_double"}, {7, "tensor_half"},     {9, "tensor_integer"},
     {10, "dram_active"},    {11, "fp64_active"},  {12, "fp32_active"},    {13, "fp16_active"},
     {20, "pcie_send"},      {21, "pcie_receive"}, {60, "nvlink_receive"}, {61, "nvlink_send"}};
-
-struct Process {
-  uint32_t pid;
-  double memory_gib, sm_percent;
-  uint32_t gpu_instance;  // UINT32_MAX: of no instance in particular
-  bool graphics;
-  double until;
-};
-
-struct FakeGpu {
-  uint32_t index = 0;
-  FakeGpu* parent = nullptr;  // of an instance
-  uint32_t gpu_instance = 0;
-  std::vector<FakeGpu*> instances;
-  std::string name;
-  double memory_gib = 80;
-  bool gpm = true;
-  double lost_at = std::numeric_limits<double>::infinity();
-  double back_at = std::numeric_limits<double>::infinity();
-  double hangs_at = std::numeric_limits<double>::infinity();
-  std::map<std::string, Return> errors;
-  std::vector<uint32_t> gpm_nan;
-  std::optional<std::pair<double, uint64_t>> xid;
-  std::vector<Process> processes;
-  uint64_t reasons = 0x4;  // software power cap
-  std::map<std::string, double> slowed;
-  std::map<std::string, Wave> waves;
-};
 
 struct Sample {
   double time = -1;
   FakeGpu* gpu = nullptr;
 };
 
-struct FakeMachine {
-  Return init = nvml::kDriverNotLoaded;
-  std::string driver = "550.54.15";
-  int cuda = 12040;
-  std::deque<FakeGpu> gpus;  // instances among them: addresses are handles
-  std::vector<FakeGpu*> whole;
-  std::vector<FakeGpu*> watched;
-};
-
-FakeMachine machine;
-double set_time = -1;
-double begin_time = 0;
-
-double MachineTime() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-double Now() { return set_time >= 0 ? set_time : MachineTime() - begin_time; }
-
-FakeGpu& AddGpu(const nlohmann::json& script) {
-  FakeGpu& gpu = machine.gpus.emplace_back();
-  gpu.name = script.value("name", "NVIDIA H100 80GB HBM3");
-  gpu.memory_gib = script.value("memory_gib", 80.0);
-  gpu.gpm = script.value("gpm", true);
-  gpu.lost_at = script.value("lost_at", gpu.lost_at);
-  gpu.back_at = script.value("back_at", gpu.back_at);
-  gpu.hangs_at = script.value("hangs_at", gpu.hangs_at);
-  gpu.errors = script.value("errors", gpu.errors);
-  gpu.gpm_nan = script.value("gpm_nan", gpu.gpm_nan);
-  if (script.contains("xid_at"))
-    gpu.xid = {script["xid_at"][0].get<double>(), script["xid_at"][1].get<uint64_t>()};
-  const nlohmann::json processes = script.value("processes", nlohmann::json::array());
-  for (const auto& process : processes) {
-    const int64_t pid = process.value("pid", int64_t{-1});
-    gpu.processes.push_back({static_cast<uint32_t>(pid < 0 ? getpid() : pid),
-                             process.value("memory_gib", 1.0), process.value("sm", 0.0),
-                             process.value("mig", UINT32_MAX), process.value("graphics", false),
-                             process.value("until", std::numeric_limits<double>::infinity())});
-  }
-  gpu.reasons = script.value("reasons", gpu.reasons);
-  gpu.slowed = script.value("slowed", gpu.slowed);
-  gpu.waves = kWaves;
-  const nlohmann::json waves = script.value("waves", nlohmann::json::object());
-  for (const auto& [name, wave] : waves.items()) {
-    gpu.waves[name] = {wave[0].get<double>(), wave[1].get<double>(), wave[2].get<double>()};
-  }
-  return gpu;
-}
-
-void Load(const char* path) {
-  machine = FakeMachine();
-  std::ifstream file(path);
-  const nlohmann::json script = nlohmann::json::parse(file);
-  machine.init = script.value("init", nvml::kSuccess);
-  machine.driver = script.value("driver", machine.driver);
-  machine.cuda = script.value("cuda", machine.cuda);
-  const nlohmann::json gpus = script.value("gpus", nlohmann::json::array());
-  for (const auto& gpu_script : gpus) {
-    for (int i = gpu_script.value("count", 1); i > 0; --i) {
-      FakeGpu& gpu = AddGpu(gpu_script);
-      gpu.index = static_cast<uint32_t>(machine.whole.size());
-      machine.whole.push_back(&gpu);
-      for (const uint32_t id : gpu_script.value("mig", std::vector<uint32_t>())) {
-        FakeGpu& instance = AddGpu(gpu_script);
-        instance.parent = &gpu;
-        instance.index = gpu.index;
-        instance.gpu_instance = id;
-        instance.memory_gib = gpu.memory_gib / 8;
-        std::erase_if(instance.processes, [id](const Process& process) {
-          return process.gpu_instance != UINT32_MAX && process.gpu_instance != id;
-        });
-        gpu.instances.push_back(&instance);
-      }
-    }
-  }
-}
-
 FakeGpu& GpuOf(nvml::Device device) { return *reinterpret_cast<FakeGpu*>(device); }
 nvml::Device HandleOf(FakeGpu& gpu) { return reinterpret_cast<nvml::Device>(&gpu); }
 Sample& SampleOf(nvml::GpmSample sample) { return *reinterpret_cast<Sample*>(sample); }
-
-double At(const FakeGpu& gpu, const char* name, double time) {
-  const Wave& wave = gpu.waves.at(name);
-  return wave.mean + wave.amplitude * std::sin(2 * M_PI * time / wave.period_s + gpu.index);
-}
-
-// The integral of At from 0 to `time`, as a counter of it would show.
-double SumAt(const FakeGpu& gpu, const char* name, double time) {
-  const Wave& wave = gpu.waves.at(name);
-  const double turn = 2 * M_PI / wave.period_s;
-  return wave.mean * time + wave.amplitude / turn * (std::cos(gpu.index) - std::cos(turn * time + gpu.index));
-}
 
 double PercentAt(const FakeGpu& gpu, const char* name) {
   return std::clamp(At(gpu, name, Now()), 0.0, 100.0);
@@ -259,14 +102,14 @@ void SetField(const FakeGpu& gpu, nvml::FieldValue& field) {
     case 251:
     case 252:
     case 253: {
-      const int branch = std::stoi(machine.driver);
+      const int branch = std::stoi(Machine().driver);
       SetSlowdown(gpu, field.field_id - 251, branch >= 575 && branch < 590, field);
       break;
     }
     case 269:
     case 270:
     case 271:
-      SetSlowdown(gpu, field.field_id - 269, std::stoi(machine.driver) >= 590, field);
+      SetSlowdown(gpu, field.field_id - 269, std::stoi(Machine().driver) >= 590, field);
       break;
     default:
       field.value.ull = 0;
@@ -279,28 +122,29 @@ void SetField(const FakeGpu& gpu, nvml::FieldValue& field) {
 #define ANSWER_FOR(device) \
   if (const Return code = CodeOf(GpuOf(device), __func__); code != nvml::kSuccess) return code
 
-extern "C" __attribute__((visibility("default"))) void fakeNvmlSetTime(double seconds) { set_time = seconds; }
+extern "C" __attribute__((visibility("default"))) void fakeNvmlSetTime(double seconds) { SetTime(seconds); }
 
 FAKE_NVML nvmlInit_v2() {
   const char* const script = std::getenv("FULLBORE_FAKE_NVML");
   if (script == nullptr) return nvml::kDriverNotLoaded;
   Load(script);
-  begin_time = MachineTime();
-  return machine.init;
+  return Machine().init;
 }
 FAKE_NVML nvmlInitWithFlags(uint32_t) { return nvmlInit_v2(); }  // what other monitors call
 FAKE_NVML nvmlShutdown() { return nvml::kSuccess; }
 FAKE_NVML nvmlSystemGetDriverVersion(char* text, uint32_t bytes) {
-  return CopyText(machine.driver, text, bytes);
+  return CopyText(Machine().driver, text, bytes);
 }
-FAKE_NVML nvmlSystemGetCudaDriverVersion_v2(int* version) { return *version = machine.cuda, nvml::kSuccess; }
+FAKE_NVML nvmlSystemGetCudaDriverVersion_v2(int* version) {
+  return *version = Machine().cuda, nvml::kSuccess;
+}
 FAKE_NVML nvmlDeviceGetCount_v2(uint32_t* count) {
-  return *count = static_cast<uint32_t>(machine.whole.size()), nvml::kSuccess;
+  return *count = static_cast<uint32_t>(Machine().whole.size()), nvml::kSuccess;
 }
 FAKE_NVML nvmlDeviceGetHandleByIndex_v2(uint32_t index, nvml::Device* device) {
-  if (index >= machine.whole.size()) return nvml::kInvalidArgument;
-  *device = HandleOf(*machine.whole[index]);
-  return CodeOf(*machine.whole[index], __func__);
+  if (index >= Machine().whole.size()) return nvml::kInvalidArgument;
+  *device = HandleOf(*Machine().whole[index]);
+  return CodeOf(*Machine().whole[index], __func__);
 }
 FAKE_NVML nvmlDeviceGetName(nvml::Device device, char* text, uint32_t bytes) {
   ANSWER_FOR(device);
@@ -464,17 +308,17 @@ FAKE_NVML nvmlDeviceGetProcessUtilization(nvml::Device device, nvml::ProcessUtil
 }
 
 FAKE_NVML nvmlEventSetCreate(nvml::EventSet* set) {
-  *set = reinterpret_cast<nvml::EventSet>(&machine.watched);
+  *set = reinterpret_cast<nvml::EventSet>(&Machine().watched);
   return nvml::kSuccess;
 }
 FAKE_NVML nvmlEventSetFree(nvml::EventSet) { return nvml::kSuccess; }
 FAKE_NVML nvmlDeviceRegisterEvents(nvml::Device device, unsigned long long, nvml::EventSet) {
   ANSWER_FOR(device);
-  machine.watched.push_back(&GpuOf(device));
+  Machine().watched.push_back(&GpuOf(device));
   return nvml::kSuccess;
 }
 FAKE_NVML nvmlEventSetWait_v2(nvml::EventSet, nvml::EventData* event, uint32_t) {
-  for (FakeGpu* gpu : machine.watched) {
+  for (FakeGpu* gpu : Machine().watched) {
     if (!gpu->xid || Now() < gpu->xid->first) continue;
     *event = {HandleOf(*gpu), nvml::kEventXid, gpu->xid->second, UINT32_MAX, UINT32_MAX};
     gpu->xid.reset();
@@ -516,9 +360,9 @@ FAKE_NVML nvmlGpmMetricsGet(nvml::GpmMetricsGet* get) {
   }
   for (uint32_t i = 0; i < get->count; ++i) {
     nvml::GpmMetric& metric = get->metrics[i];
-    const auto wave = kGpmWave.find(metric.id);
-    metric.result =
-        wave == kGpmWave.end() ? nvml::kNotSupported : CodeOf(*now.gpu, "gpm:" + std::to_string(metric.id));
+    const auto* wave = std::ranges::find(kGpmWaves, metric.id, &std::pair<uint32_t, const char*>::first);
+    metric.result = wave == std::end(kGpmWaves) ? nvml::kNotSupported
+                                                : CodeOf(*now.gpu, "gpm:" + std::to_string(metric.id));
     if (metric.result != nvml::kSuccess) continue;
     const double seconds = now.time - before.time;
     const bool nan =

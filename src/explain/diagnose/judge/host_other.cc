@@ -15,6 +15,7 @@
 #include "explain/diagnose/judge/judge.h"
 #include "explain/diagnose/library_options.h"
 #include "explain/diagnose/places.h"
+#include "explain/diagnose/statistics.h"
 
 namespace fullbore::diagnose {
 
@@ -186,6 +187,7 @@ struct Part {
   int64_t samples = 0;  // 0: it was timed
   std::vector<Place> where;
   std::string library;
+  Sampled collections{0, 0, 0};  // of the step: garbage collections that its objects set off
 };
 
 // What validation costs beyond the host's part: its work on the device, which the steps' shares count as computation
@@ -234,6 +236,40 @@ void JoinRollout(const View& view, std::vector<Part>& parts) {
   parts.push_back(std::move(rollout));
 }
 
+// What makes objects by the thousand, when it is done.
+bool MakesObjects(Activity activity) {
+  return activity == Activity::kLogging || activity == Activity::kPlotting ||
+         activity == Activity::kMetrics || activity == Activity::kFile ||
+         activity == Activity::kDataPreparation;
+}
+
+// Of the step: garbage collections that make steps slow.
+double CollectionsInSlowSteps(const RankView& rank) {
+  const auto gc = static_cast<size_t>(HostOther::kGarbageCollection);
+  std::vector<double> wall_ns;
+  for (const record::Step* step : rank.steady) wall_ns.push_back(static_cast<double>(step->wall_ns));
+  if (wall_ns.empty()) return 0;
+  const double slow_ns = record::kSlowStep * Median(std::move(wall_ns));
+  double in_slow_ns = 0, all_ns = 0;
+  for (const record::Step* step : rank.steady) {
+    const auto ns = static_cast<double>(step->host_other_ns[gc]);
+    all_ns += ns;
+    if (static_cast<double>(step->wall_ns) >= slow_ns) in_slow_ns += ns;
+  }
+  return all_ns > 0 ? rank.Ratio(HostOther::kGarbageCollection) * in_slow_ns / all_ns : 0;
+}
+
+// Python collects garbage where objects are made, which holds up the sampler: its next sample, in the same slow step, is
+// of the line that made them. So much of the collections goes with what stands there.
+Sampled CollectionsBy(const RankView& rank, const ActivityShare& share) {
+  int64_t slow_samples = 0;
+  for (const record::HotLine& line : rank.info->hot_lines) slow_samples += line.slow_samples;
+  if (!MakesObjects(share.activity) || slow_samples == 0) return {0, 0, 0};
+  const double collections = CollectionsInSlowSteps(rank);
+  const Sampled of_them = SampledRatio(share.slow_samples, slow_samples);
+  return {of_them.ratio * collections, of_them.low * collections, of_them.high * collections};
+}
+
 double WithoutCompilation(const RankView& rank) {
   return rank.Ratio(Share::kHostOther) - rank.Ratio(HostOther::kCompilation);
 }
@@ -253,7 +289,7 @@ std::vector<Part> PartsOf(const View& view, double on_device) {
   }
   for (ActivityShare& share : shares) {
     parts.push_back({&KindOf(share.activity), std::nullopt, share.of_step, share.samples,
-                     std::move(share.where), std::move(share.library)});
+                     std::move(share.where), std::move(share.library), CollectionsBy(rank, share)});
   }
   JoinRollout(view, parts);
   if (MayComputeUnseen(view)) {
@@ -293,9 +329,10 @@ Speedup GainOf(const View& view, const Part& part) {
   const auto without = [&](double ratio, double rest) {
     return 1 / (1 - std::min(ratio, kMostOfAStep)) / (pool ? rest : 1);
   };
-  return {without(part.of_step.ratio * removes.expected, kRestOfAPool),
-          without(part.of_step.low * removes.least, 1),
-          without(part.of_step.high * removes.most, kRestOfAPoolAtBest)};
+  const Sampled &step = part.of_step, &collections = part.collections;
+  return {without((step.ratio + collections.ratio) * removes.expected, kRestOfAPool),
+          without((step.low + collections.low) * removes.least, 1),
+          without((step.high + collections.high) * removes.most, kRestOfAPoolAtBest)};
 }
 
 // Work that moves to other processes needs cores for them.
@@ -377,6 +414,10 @@ void Promise(const View& view, const std::vector<Part>& parts, Finding& finding)
       finding.method += fmt::format("; its share, {} to {} of the step, is told from {} samples",
                                     FormatPercent(part.of_step.low), FormatPercent(part.of_step.high),
                                     FormatCount(static_cast<double>(part.samples)));
+    }
+    if (part.collections.ratio >= kHostOther.warning) {
+      finding.method += fmt::format("; so are garbage collections that its objects set off, {} of the step",
+                                    FormatPercent(part.collections.ratio));
     }
     return;
   }

@@ -42,6 +42,37 @@ TEST(HostOtherTest, IsRaisedByCodeBesideTrainingAndNamesItsLine) {
   EXPECT_NEAR(finding.speedup.expected, 1 / (1 - 0.9 / 3), 1e-9);
 }
 
+// Every tenth step is slow: garbage is collected in it.
+ARun WithCollections(std::initializer_list<record::HotLine> lines) {
+  ARun run = WithSamples(lines);
+  for (int64_t index = 5; index < 100; index += 10) run.InStep(index, Share::kHostOther, 300);
+  for (record::Step& step : run.rank().steps) {
+    if (step.index % 10 != 5) continue;
+    step.host_other_ns[static_cast<size_t>(HostOther::kGarbageCollection)] = 300'000'000;
+    step.host_other_ns[static_cast<size_t>(HostOther::kUnnamed)] -= 300'000'000;
+  }
+  return run;
+}
+
+TEST(HostOtherTest, CollectionsOfTheGarbageThatLoggingMakesGoWithIt) {
+  record::HotLine logging = Seen(Activity::kLogging, 1000);
+  logging.slow_samples = 200;
+  const Diagnosis diagnosis = Diagnose(WithCollections({logging}));
+  ASSERT_THAT(diagnosis, FindsCause("host-other", "logging"));
+  const Finding& finding = *FindingIn(diagnosis, "host-other");
+  EXPECT_NEAR(finding.speedup.expected, 1 / (1 - 0.9 * 80 / 180), 0.01) << "50 of 180 ms, and 30 beside them";
+  EXPECT_THAT(finding.method, HasSubstr("garbage collections that its objects set off, 17 % of the step"));
+}
+
+TEST(HostOtherTest, CollectionsOfTheGarbageThatOthersMakeStay) {
+  record::HotLine others = Seen(Activity::kUnknown, 10, 30, Share::kForward);
+  others.slow_samples = 200;
+  const Diagnosis diagnosis = Diagnose(WithCollections({Seen(Activity::kLogging, 1000), others}));
+  const Finding& finding = *FindingIn(diagnosis, "host-other");
+  EXPECT_NEAR(finding.speedup.expected, 1 / (1 - 0.9 * 50 / 180), 0.01);
+  EXPECT_THAT(finding.method, Not(HasSubstr("garbage")));
+}
+
 TEST(HostOtherTest, ThreadsThatAPausePutToSleepGainMore) {
   const auto gain = [](const char* threads) {
     ARun run = WithSamples({Seen(Activity::kLogging, 100)});

@@ -7,11 +7,11 @@
 #include "base/result.h"
 #include "fleet/account.h"
 
-namespace fullbore::cli {
+namespace fullbore::fleet {
 
 struct JobRuns {
-  std::vector<fleet::RunAccount> runs;  // one at least
-  std::vector<std::string> left_out;    // with the reason
+  std::vector<RunAccount> runs;       // one at least
+  std::vector<std::string> left_out;  // with the reason
 };
 
 // `id`: of a job, or of one run. In these directories, at any depth, or in the `database` that `fleet collect` wrote,
@@ -19,4 +19,4 @@ struct JobRuns {
 Result<JobRuns> ReadJob(const std::string& id, const std::vector<std::string>& directories,
                         const std::string& database);
 
-}  // namespace fullbore::cli
+}  // namespace fullbore::fleet

@@ -1,4 +1,4 @@
-#include "cli/job_runs.h"
+#include "fleet/job_runs.h"
 
 #include <fmt/format.h>
 
@@ -6,17 +6,14 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "cli/fleet_store.h"
 #include "fleet/collect.h"
+#include "fleet/store.h"
 #include "record/run_reader.h"
 #include "watch/run_index.h"
 
-namespace fullbore::cli {
+namespace fullbore::fleet {
 
 namespace {
-
-using fleet::Ending;
-using fleet::RunAccount;
 
 bool IsOf(const record::RunSummary& run, const std::string& id) {
   const auto job = run.machine.find("job_id");
@@ -24,7 +21,7 @@ bool IsOf(const record::RunSummary& run, const std::string& id) {
 }
 
 Result<std::vector<std::string>> PathsIn(const std::string& database, const std::string& id) {
-  auto store = OpenStore({database, ""});
+  auto store = Store::OpenForReading(database);
   if (!store) return store.error();
   return store->PathsOf(id);
 }
@@ -32,7 +29,7 @@ Result<std::vector<std::string>> PathsIn(const std::string& database, const std:
 // What cannot be read may be of the job, or not: only what was found for its sake is named.
 Result<std::vector<std::string>> PathsBelow(const std::vector<std::string>& directories,
                                             const std::string& id, std::vector<std::string>& left_out) {
-  auto found = fleet::FindRuns(directories);
+  auto found = FindRuns(directories);
   if (!found) return found.error();
   left_out = std::move(found->unread);
   std::vector<std::string> paths;
@@ -111,4 +108,4 @@ Result<JobRuns> ReadJob(const std::string& id, const std::vector<std::string>& d
   return job;
 }
 
-}  // namespace fullbore::cli
+}  // namespace fullbore::fleet
