@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import socket
 import sys
 import textwrap
 
 import pytest
+from postgresql import free_port
 
 TRAIN = """
     import os, sys, time
@@ -30,12 +30,6 @@ TRAIN = """
     sys.stdout.flush()
     os._exit(0)  # torch's gloo threads sometimes abort a regular exit, also without fullbore
 """
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
 
 
 def train(fullbore, late: int, ranks: int = 2, command: str = "exp"):
