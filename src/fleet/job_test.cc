@@ -27,7 +27,7 @@ RunAccount ARun(int64_t begin_s, int64_t end_s, int64_t restarts = 0, int exit_s
   run.nodes = {"gpu-1"};
   run.begin_unix_ns = kBegin + begin_s * kSecond;
   run.end_unix_ns = kBegin + end_s * kSecond;
-  run.given_ns = 2 * (end_s - begin_s) * kSecond;
+  run.given_ns = kSecond * 2 * (end_s - begin_s);
   run.ended = true;
   run.exit_status = exit_status;
   run.use.restarts = restarts;
@@ -108,46 +108,46 @@ Allocation AnAllocation(int64_t begin_s, int64_t end_s, int64_t devices = 0) {
 
 TEST(JobTest, AllThatTheAccountingSaysIsPaidAndWhatLiesBetweenIsNot) {
   const Job job = JobOf({ARun(10, 100), ARun(160, 200, 1)}, {AnAllocation(0, 104), AnAllocation(150, 203)});
-  EXPECT_EQ(job.paid_ns, 2 * (104 + 53) * kSecond);
+  EXPECT_EQ(job.paid_ns, kSecond * 2 * (104 + 53));
   ASSERT_EQ(job.bars.size(), 4u);
   EXPECT_EQ(NameForPeople(job.bars[0]), "before its first run");
-  EXPECT_EQ(job.bars[0].device_ns, 2 * (10 + 10) * kSecond);
+  EXPECT_EQ(job.bars[0].device_ns, kSecond * 2 * (10 + 10));
   EXPECT_EQ(NameForPeople(job.bars[1]), "after its last run");
-  EXPECT_EQ(job.bars[1].device_ns, 2 * (4 + 3) * kSecond);
+  EXPECT_EQ(job.bars[1].device_ns, kSecond * 2 * (4 + 3));
   EXPECT_THAT(NotesOn(job),
               ElementsAre(HasSubstr("46 s before run 2 are in no bar"), HasSubstr("2 allocations")));
 }
 
 TEST(JobTest, WhatTheAccountingLeavesOutOfItsLastSecondItCountsInItsFirst) {
   const Job job = JobOf({ARun(1, 100)}, {AnAllocation(0, 99)});
-  EXPECT_EQ(job.paid_ns, 2 * 99 * kSecond);
+  EXPECT_EQ(job.paid_ns, kSecond * 2 * 99);
   EXPECT_EQ(BarOf(job, Kind::kBetween), nullptr);
 }
 
 TEST(JobTest, DevicesThatNoRunUsedWerePaid) {
   const Job job = JobOf({ARun(10, 100)}, {AnAllocation(0, 100, 8)});
-  EXPECT_EQ(job.paid_ns, 8 * 100 * kSecond);
+  EXPECT_EQ(job.paid_ns, kSecond * 8 * 100);
   EXPECT_EQ(NameForPeople(job.bars[0]), "held, in no run");
-  EXPECT_EQ(job.bars[0].device_ns, 6 * 90 * kSecond);
+  EXPECT_EQ(job.bars[0].device_ns, kSecond * 6 * 90);
 }
 
 TEST(JobTest, AnAllocationOfWhichNoRunWasRecordedWasPaid) {
   const Job job = JobOf({ARun(0, 100, 1)}, {AnAllocation(-60, -40, 2), AnAllocation(0, 100, 2)});
-  EXPECT_EQ(job.paid_ns, 2 * (20 + 100) * kSecond);
+  EXPECT_EQ(job.paid_ns, kSecond * 2 * (20 + 100));
   EXPECT_EQ(NameForPeople(job.bars[0]), "held, in no run");
   EXPECT_EQ(job.allocations.size(), 2u);
 }
 
 TEST(JobTest, AnOlderJobWithTheSameNumberIsNotPartOfIt) {
   const Job job = JobOf({ARun(0, 100)}, {AnAllocation(-9000, -8000), AnAllocation(0, 101)});
-  EXPECT_EQ(job.paid_ns, 2 * 101 * kSecond);
+  EXPECT_EQ(job.paid_ns, kSecond * 2 * 101);
   EXPECT_EQ(job.allocations.size(), 1u);
 }
 
 // Its row is not there yet, or the clocks of two machines disagree by more than a second.
 TEST(JobTest, ARunThatIsInNoAllocationOfTheAccountingCountsAsItWouldWithoutIt) {
   const Job job = JobOf({ARun(0, 100), ARun(200, 300, 1)}, {AnAllocation(0, 100)});
-  EXPECT_EQ(job.paid_ns, 2 * 200 * kSecond);
+  EXPECT_EQ(job.paid_ns, kSecond * 2 * 200);
   EXPECT_THAT(NotesOn(job), ElementsAre(HasSubstr("before run 2"), HasSubstr("1 allocation.")));
 }
 

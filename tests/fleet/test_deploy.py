@@ -7,7 +7,6 @@ import json
 import pathlib
 import re
 import shutil
-import socket
 import subprocess
 import time
 import urllib.error
@@ -18,6 +17,7 @@ from collections.abc import Iterator
 import pytest
 import yaml
 from agents import Agent, end, sleepers
+from postgresql import free_port
 
 from tests.conftest import ROOT
 
@@ -101,12 +101,6 @@ def queries() -> list[tuple[str, str]]:
 
 # Nothing of this was planted, or the machine has none: there the query must only be one.
 MAY_BE_EMPTY = {"Processor and disk waits", "Network", "What they cannot see"}
-
-
-def free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return listening.getsockname()[1]
 
 
 class Store:

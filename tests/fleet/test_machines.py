@@ -4,13 +4,13 @@ hosts of namespaces."""
 from __future__ import annotations
 
 import json
-import socket
 import sys
 import textwrap
 from collections.abc import Sequence
 
 import pytest
 from hosts import Host, hosts, why_not
+from postgresql import free_port
 
 TRAIN = """
     import os, sys, time
@@ -33,12 +33,6 @@ TRAIN = """
     sys.stdout.flush()
     os._exit(0)  # torch's gloo threads sometimes abort a regular exit, also without fullbore
 """
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
 
 
 def train(fullbore, late: int, ranks: int = 2, on: Sequence[Host] = ()):
