@@ -27,10 +27,16 @@ class MlflowClient:
 def get_tracking_uri():
     return "https://me:secret@host:5000/a"
 
+opened = []
+
+def active_run():
+    return opened[-1] if opened else None
+
 def start_run(run_id="opened"):
     if run_id is None:
         raise ValueError("no run")
-    return Run(run_id)
+    opened.append(Run(run_id))
+    return opened[-1]
 """
 
 
@@ -61,6 +67,13 @@ def test_the_run_that_the_script_opens_is_a_fact_without_its_password(bare, besi
     assert output == f"{run}\n"
     (process,) = channel.trainers
     assert process.facts["mlflow_run"] == {"id": run, "uri": uri}
+
+
+def test_a_run_that_was_open_before_the_framework_was_imported_is_seen(bare, beside):
+    script = "import mlflow\nmlflow.start_run('early')\nimport fullbore\nfullbore.step()\n"
+    channel, _ = bare.run(script, env=beside)
+    (process,) = channel.trainers
+    assert process.facts["mlflow_run"]["id"] == "early"
 
 
 def test_an_error_of_mlflow_is_the_scripts(bare, beside):

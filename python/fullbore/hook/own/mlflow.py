@@ -1,5 +1,5 @@
 """Which run of MLflow the script has open, so that `fullbore run --log mlflow` adds to it. Looks once for each run that
-is opened, and never calls MLflow of its own accord: that could ask a server."""
+is opened, and calls nothing of MLflow's that could ask a server."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ def saw(run: Any, uri: Any) -> None:
 def attach(mlflow: Any) -> None:
     if not hasattr(mlflow, "start_run"):  # it is being imported, and has imported the framework
         return
+    if mlflow.active_run() is not None:  # on this thread, which imports the framework
+        saw(mlflow.active_run(), mlflow.get_tracking_uri())
     start_run, create_run = mlflow.start_run, mlflow.MlflowClient.create_run
 
     @functools.wraps(start_run)
