@@ -17,7 +17,7 @@ inline constexpr int64_t kLeaveNs = 2'000'000'000;
 struct Attempt {
   enum class End { kDelivered, kFailed, kRefused };  // kRefused: to try again will not help
   End end = End::kFailed;
-  std::string problem;  // without secrets
+  std::string problem;   // without secrets
   std::string answer{};  // what a server said, as far as it is kept
 };
 
