@@ -18,7 +18,7 @@
 #include "record/run_of_nodes.h"
 #include "record/run_reader.h"
 #include "watch/notify/sentinel.h"
-#include "watch/run_index.h"
+#include "watch/pulse.h"
 
 namespace fullbore::cli {
 
@@ -41,21 +41,8 @@ void SayLine(const std::string& line) {
   (void)std::fflush(stdout);
 }
 
-// Whether a recorder has been silent for too long, by our own clock: that of the file may be of another machine, or of a
-// time before this one slept.
-class Pulse {
- public:
-  bool IsGone(int64_t end_ns, int64_t now_ns) {
-    if (std::exchange(end_ns_, end_ns) != end_ns) moved_ns_ = now_ns;
-    return now_ns - moved_ns_ > watch::kSilentNs;
-  }
-
- private:
-  int64_t end_ns_ = -1, moved_ns_ = 0;
-};
-
 // Whether the run is over.
-Result<bool> LookOnce(const std::string& path, watch::Sentinel& sentinel, Pulse& pulse) {
+Result<bool> LookOnce(const std::string& path, watch::Sentinel& sentinel, watch::Pulse& pulse) {
   const auto end = record::ReadEndOfRun(path, kWindowNs);
   if (!end) return end.error();
   const record::Stage& stage = end->stages.back();
@@ -82,7 +69,7 @@ sigset_t HoldEndSignals() {
 int KeepWatch(const std::string& path, watch::RuleSet rules) {
   const sigset_t signals = HoldEndSignals();
   watch::Sentinel sentinel(path, std::move(rules), SayLine);
-  Pulse pulse;
+  watch::Pulse pulse;
   std::string problem;
   bool was_closed = true;
   int64_t next_ns = 0, over_ns = 0;

@@ -1,4 +1,5 @@
-// fullbore export: a window of a trace, with our shares and findings as tracks, for ui.perfetto.dev; or a run as a table.
+// fullbore export: a window of a trace, with our shares and findings as tracks, for ui.perfetto.dev; or a run as a
+// table, or to a tracker.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +13,7 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "cli/export_run.h"
+#include "cli/export_tracker.h"
 #include "cli/output.h"
 #include "cli/results.h"
 #include "cli/subcommand.h"
@@ -40,7 +42,7 @@ struct Flags {
   std::vector<std::string> what_if;
   std::string directory = kDefaultRunsDirectory;
   ResultFile output{"-o", kTraceResult};
-  bool force = false;
+  bool force = false, follow = false;
 };
 
 // What the first pass over a trace leaves for the second: how its times map to the recording's clock.
@@ -225,12 +227,20 @@ int Export(Flags flags) {
     else
       format = to;
   }
+  if (watch::NamesATracker(format))
+    return ExportToTracker({flags.traces, flags.directory, format, flags.follow});
+  if (flags.follow) {
+    return Fail({ErrorCode::kInvalidArgument, fmt::format("--follow is for trackers, not for '{}'", format),
+                 "--to tensorboard:DIR, mlflow, wandb or otlp:URL"},
+                kExitUsage);
+  }
   if (IsTableOfRun(format))
     return ExportRun({flags.traces, flags.directory, format, flags.output.path, flags.force});
   if (format != kPerfetto) {
-    return Fail({ErrorCode::kInvalidArgument, fmt::format("cannot export to '{}'", format),
-                 "traces: --to perfetto; runs: --to csv or --to steps-csv"},
-                kExitUsage);
+    return Fail(
+        {ErrorCode::kInvalidArgument, fmt::format("cannot export to '{}'", format),
+         "traces: --to perfetto; runs: --to csv, steps-csv, tensorboard:DIR, mlflow, wandb or otlp:URL"},
+        kExitUsage);
   }
   if (!MeansTraces(flags.traces)) {
     return Fail(
@@ -286,7 +296,8 @@ Handler Define(CLI::App& app, const Invocation&) {
   app.add_option(
          "--to", flags->to,
          "The format: perfetto (Chrome JSON, for ui.perfetto.dev and chrome://tracing); of a run, csv (its\n"
-         "readings, a line each) or steps-csv (its steps, a line for each second, and for each that was kept)")
+         "readings, a line each) or steps-csv (its steps, a line for each second, and for each that was kept),\n"
+         "or a tracker: tensorboard:DIR, mlflow[:URI], wandb[:PROJECT], otlp:URL (docs/trackers.md)")
       ->required()
       ->allow_extra_args(false)
       ->type_name("FORMAT");
@@ -305,6 +316,8 @@ Handler Define(CLI::App& app, const Invocation&) {
   AddResult(
       app, "-o,--output", flags->output,
       "The file to write, compressed if it ends in .gz (default: TRACE.window.json.gz, and - for a table)");
+  app.add_flag("--follow", flags->follow,
+               "To a tracker: goes on until the run ends, as `fullbore run --log` does");
   app.add_option("--dir", flags->directory, "Where runs are kept")
       ->type_name("DIR")
       ->default_str(kDefaultRunsDirectory);
@@ -316,11 +329,12 @@ Handler Define(CLI::App& app, const Invocation&) {
 
 const Subcommand kExport = {
     "export",
-    "Cut a window out of a trace to look at, with our shares and findings as tracks; or make tables of a run",
+    "Cut a window out of a trace to look at, with our shares and findings as tracks; make tables of a run, or send it to a tracker",
     "fullbore export trace.json.gz --to perfetto --from step:12 --until step:14\n"
     "  fullbore export trace.json.gz --to perfetto --what-if no-sync,graphs\n"
     "  fullbore export rank*.json.gz --to perfetto --from 1.5s --until 1.8s -o window.json.gz\n"
-    "  fullbore export last --to csv -o readings.csv",
+    "  fullbore export last --to csv -o readings.csv\n"
+    "  fullbore export last --to mlflow:http://127.0.0.1:5000",
     Define};
 
 }  // namespace fullbore::cli

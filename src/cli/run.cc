@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
@@ -12,6 +13,7 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -19,19 +21,21 @@
 #include "base/clock.h"
 #include "base/guarded_file.h"
 #include "base/print.h"
+#include "base/secrets.h"
 #include "base/text.h"
 #include "cli/alert_rules.h"
+#include "cli/companion.h"
 #include "cli/hook_directory.h"
 #include "cli/open_report.h"
 #include "cli/output.h"
 #include "cli/results.h"
-#include "cli/run_watch.h"
 #include "cli/subcommand.h"
 #include "measure/collect/node_of_run.h"
 #include "measure/collect/run_name.h"
 #include "measure/collect/run_place.h"
 #include "record/run_reader.h"
 #include "watch/onlooker.h"
+#include "watch/track/tracker.h"
 
 namespace fullbore::cli {
 
@@ -41,6 +45,8 @@ namespace {
 
 // More of them make a trace that takes longer to read than it is worth.
 constexpr int64_t kMaxWindowSteps = 50;
+// At the end of the run, for all that goes on beside it.
+constexpr int64_t kPatienceNs = 5 * kNsPerSecond;
 
 struct Flags {
   collect::RunOptions run;
@@ -48,6 +54,7 @@ struct Flags {
   ResultFile json{"--json", kJsonResult}, html{"--html", kHtmlResult};
   std::string windows;
   std::string rules;
+  std::vector<std::string> trackers;
   bool no_hook = false, no_command = false, fast_data = false, autopilot = false, keep_windows = false;
   bool open = false, force = false;
   int started_by = -1;  // a socket
@@ -121,6 +128,32 @@ Result<std::string> RulesToWatch(const Flags& flags) {
                  "it is read again by the process that keeps watch"};
   }
   return fs::absolute(flags.rules, unknown).string();
+}
+
+// Who keeps watch, and who tells trackers; checked before the command starts.
+Result<std::vector<Companion>> CompanionsFor(const Flags& flags) {
+  std::vector<Companion> companions;
+  const auto rules = RulesToWatch(flags);
+  if (!rules) return rules.error();
+  if (!rules->empty()) {
+    companions.emplace_back(
+        Companion::Task{{"alerts", "watch", "--rules", *rules},
+                        watch::HelperMemory::kBounded,
+                        "who keeps watch over this run",
+                        "an alert is still being delivered, which goes on in the background"});
+  }
+  for (const std::string& tracker : flags.trackers) {
+    if (const auto named = watch::TrackerNamed(tracker); !named) return named.error();
+    const std::string shown = MaskUrls(tracker);
+    companions.emplace_back(Companion::Task{
+        {"export", "--follow", "--to", tracker},
+        watch::HelperMemory::kUnbounded,
+        "who tells " + shown,
+        shown +
+            " has not taken all yet: it is tried for 15 more minutes, in the background; after that, `fullbore "
+            "export RUN --to` sends it"});
+  }
+  return companions;
 }
 
 // Which machine this is of a run on several, and of which run.
@@ -254,8 +287,8 @@ int RunIt(Flags& flags, const Invocation& invocation) {
     if (!windows) return Fail(windows.error(), kExitUsage);
     (void)setenv("FULLBORE_WINDOWS", windows->c_str(), 1);
   }
-  const auto rules = RulesToWatch(flags);
-  if (!rules) return Fail(rules.error(), kExitUsage);
+  auto companions = CompanionsFor(flags);
+  if (!companions) return Fail(companions.error(), kExitUsage);
   flags.run.tags = *tags;
   if (auto found = FindNode(flags, invocation.command); !found) return Fail(found.error(), kExitUsage);
   flags.run.command = invocation.command;
@@ -275,11 +308,17 @@ int RunIt(Flags& flags, const Invocation& invocation) {
     if (!said) return std::nullopt;
     return fmt::format("{} ({})", *said, CommandThatExplains(run_file));
   };
-  RunWatch watch(*rules);
-  flags.run.keep_watch = [&](const std::string& run_file) { return watch.Tick(run_file); };
+  flags.run.keep_watch = [&](const std::string& run_file) {
+    std::vector<std::string> lines;
+    for (Companion& each : *companions) std::ranges::move(each.Tick(run_file), std::back_inserter(lines));
+    return lines;
+  };
   const collect::RunResult result = collect::Run(flags.run);
-  for (const std::string& line : watch.Finish()) {
-    if (!flags.run.quiet) Print(stderr, "fullbore: {}\n", line);
+  const int64_t deadline_ns = MonotonicNs() + kPatienceNs;
+  for (Companion& each : *companions) {
+    for (const std::string& line : each.Finish(deadline_ns)) {
+      if (!flags.run.quiet) Print(stderr, "fullbore: {}\n", line);
+    }
   }
   if (const auto* failure = std::get_if<collect::RunFailure>(&result))
     return Fail(failure->error, failure->exit_status);
@@ -343,6 +382,12 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
   app.add_flag("--keep-windows", flags->keep_windows,
                "Keep their last traces beside the run file, for Perfetto and `fullbore explain`");
   app.add_option("--rules", flags->rules, kRulesHelp)->type_name("FILE");
+  app.add_option(
+         "--log", flags->trackers,
+         "Also tell this tracker, while the run goes on: tensorboard:DIR, mlflow[:URI], wandb[:PROJECT] or\n"
+         "otlp:URL; may be given several times (docs/trackers.md)")
+      ->allow_extra_args(false)
+      ->type_name("TRACKER");
   app.add_flag(
       "--no-command", flags->no_command,
       "Keep no command lines, of the command or of its processes. Values of --api-key, HF_TOKEN= and "

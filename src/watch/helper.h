@@ -10,7 +10,10 @@
 namespace fullbore::watch {
 
 // The words begin with the path of the program; its standard output is `output`, its input and errors are nothing. In
-// a session of its own it ends neither with Ctrl-C nor with us, else it does. -1 if it cannot be started.
-pid_t StartHelper(std::vector<std::string> words, int output, bool own_session);
+// a session of its own it ends neither with Ctrl-C nor with us, else it does. What starts programs that reserve more
+// address space than they use (Go's do) gets no bound on it. -1 if it cannot be started.
+enum class HelperMemory { kBounded, kUnbounded };
+pid_t StartHelper(std::vector<std::string> words, int output, bool own_session,
+                  HelperMemory memory = HelperMemory::kBounded);
 
 }  // namespace fullbore::watch

@@ -2,8 +2,8 @@
 // reached.
 #include <cstring>
 
+#include "base/crc32c.h"
 #include "fuzzed_source.h"
-#include "loader/core/source/crc32c.h"
 
 namespace {
 

@@ -26,6 +26,8 @@ PARTS = {
     "jax": "jax",
     "fullbore.loops": "own.marks",
 }
+# What is only asked which run it has open: it trains nothing.
+TRACKERS = {"mlflow": "own.mlflow"}
 # And what applies settings to it, where there are any.
 STEERED = {"torch": "steer.torch", "keras": "steer.keras"}
 
@@ -35,6 +37,7 @@ class Finder:
 
     def __init__(self) -> None:
         self.watched: dict[str, Patch] = {name: functools.partial(self.attach_part, name) for name in PARTS}
+        self.watched.update({name: functools.partial(see_tracker, name) for name in TRACKERS})
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any | None:
         patch = self.watched.pop(name, None)  # removed, so that we do not answer again while other finders search
@@ -82,6 +85,10 @@ class Finder:
 def in_order(first: Patch, second: Patch, module: Any) -> None:
     first(module)
     second(module)
+
+
+def see_tracker(name: str, module: Any) -> None:
+    run_patch(load(TRACKERS[name]).attach, module)
 
 
 def load(name: str) -> Any:
@@ -132,4 +139,7 @@ FINDER = Finder()
 
 def make() -> Finder:
     sys.meta_path.insert(0, FINDER)
+    for name in TRACKERS:  # often imported before the framework that made us come
+        if name in sys.modules:
+            FINDER.patch(name, sys.modules[name])
     return FINDER

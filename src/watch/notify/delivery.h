@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "watch/notify/command_mark.h"
 
@@ -16,11 +17,13 @@ inline constexpr int64_t kLeaveNs = 2'000'000'000;
 struct Attempt {
   enum class End { kDelivered, kFailed, kRefused };  // kRefused: to try again will not help
   End end = End::kFailed;
-  std::string problem;  // without secrets
+  std::string problem;   // without secrets
+  std::string answer{};  // what a server said, as far as it is kept
 };
 
-// Posts JSON. Takes at most 15 s. Redirects are not followed.
-Attempt Post(const std::string& url, const std::string& json, const std::atomic<bool>& stop);
+// Posts JSON. Takes at most 15 s. Redirects are not followed. `headers`: further lines, "Name: value".
+Attempt Post(const std::string& url, const std::string& json, const std::atomic<bool>& stop,
+             const std::vector<std::string>& headers = {});
 
 // Runs a program with the JSON on its standard input and `variables` in its environment, in a process group of its own,
 // without a shell; its output is dropped. After 30 s the group is killed, and what left it, by the mark.

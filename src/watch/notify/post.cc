@@ -1,8 +1,10 @@
 #include <curl/curl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/secrets.h"
@@ -16,7 +18,27 @@ constexpr long kConnectS = 5, kWholeS = 15;
 constexpr long kLeastError = 400, kServerError = 500;
 constexpr long kComeBackLater[] = {408, 425, 429};  // the only refusals that mean "not now"
 
-size_t Drop(char*, size_t size, size_t count, void*) { return size * count; }
+constexpr size_t kMostOfAnAnswer = 1 << 20;  // an honest one is a line
+
+size_t Keep(char* bytes, size_t size, size_t count, void* data) {
+  auto& answer = *static_cast<std::string*>(data);
+  answer.append(bytes, std::min(size * count, kMostOfAnAnswer - answer.size()));
+  return size * count;
+}
+
+using Lines = std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)>;
+
+// Without all of them where memory ends.
+Lines LinesOf(const std::vector<std::string>& headers) {
+  Lines lines(curl_slist_append(nullptr, "Content-Type: application/json"), &curl_slist_free_all);
+  for (const std::string& header : headers) {
+    curl_slist* const longer = curl_slist_append(lines.get(), header.c_str());
+    if (!longer) break;
+    (void)lines.release();
+    lines.reset(longer);
+  }
+  return lines;
+}
 
 struct Stop {
   const std::atomic<bool>& told;
@@ -61,29 +83,33 @@ Attempt OutcomeOf(CURL* curl, CURLcode code, const std::string& url) {
 
 }  // namespace
 
-Attempt Post(const std::string& url, const std::string& json, const std::atomic<bool>& stop) {
+Attempt Post(const std::string& url, const std::string& json, const std::atomic<bool>& stop,
+             const std::vector<std::string>& headers) {
   static std::once_flag once;
   std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
   const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> curl(curl_easy_init(), &curl_easy_cleanup);
   if (!curl) return {Attempt::End::kFailed, "no memory"};
-  const std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(
-      curl_slist_append(nullptr, "Content-Type: application/json"), &curl_slist_free_all);
+  const Lines lines = LinesOf(headers);
+  std::string answer;
   CURL* const easy = curl.get();
   Stop stopping{stop};
   curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy, CURLOPT_USERAGENT, "fullbore");
-  curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers.get());
+  curl_easy_setopt(easy, CURLOPT_HTTPHEADER, lines.get());
   curl_easy_setopt(easy, CURLOPT_POSTFIELDS, json.c_str());
   curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(json.size()));
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, kConnectS);
   curl_easy_setopt(easy, CURLOPT_TIMEOUT, kWholeS);
-  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, Drop);
+  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, Keep);
+  curl_easy_setopt(easy, CURLOPT_WRITEDATA, &answer);
   curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
   curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, IsStopped);
   curl_easy_setopt(easy, CURLOPT_XFERINFODATA, &stopping);
-  return OutcomeOf(easy, curl_easy_perform(easy), url);
+  Attempt attempt = OutcomeOf(easy, curl_easy_perform(easy), url);
+  attempt.answer = std::move(answer);
+  return attempt;
 }
 
 }  // namespace fullbore::watch

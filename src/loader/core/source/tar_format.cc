@@ -6,8 +6,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "base/crc32c.h"
 #include "base/text.h"
-#include "loader/core/source/crc32c.h"
 
 namespace fullbore::loader {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "loader/core/source/crc32c.h"
+#include "base/crc32c.h"
 #include "loader/core/source/paths.h"
 #include "loader/core/source/tar_format.h"
 

@@ -6,9 +6,9 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/crc32c.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "loader/core/source/crc32c.h"
 #include "loader/core/source/field_kinds.h"
 #include "loader/core/source/file_table.h"
 #include "loader/core/source/paths.h"

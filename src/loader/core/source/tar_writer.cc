@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "base/crc32c.h"
 #include "base/guarded_file.h"
-#include "loader/core/source/crc32c.h"
 #include "loader/core/source/tar_format.h"
 
 namespace fullbore::loader {

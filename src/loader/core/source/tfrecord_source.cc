@@ -12,8 +12,8 @@
 #include <cstring>
 #include <optional>
 
+#include "base/crc32c.h"
 #include "base/text.h"
-#include "loader/core/source/crc32c.h"
 #include "loader/core/source/example.h"
 #include "loader/core/source/field_kinds.h"
 #include "loader/core/source/part_reader.h"

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "loader/core/source/container.h"
-#include "loader/core/source/crc32c.h"
 #include "loader/core/source/example.h"
 #include "loader/core/source/testing/example_builder.h"
 #include "loader/core/source/testing/memory_store.h"
@@ -35,14 +34,6 @@ std::string Small(int i) {
              "gr\xc3\xbc\xc3\x9f"
              "e")
       .Record();
-}
-
-TEST(Crc32cTest, GivesTheKnownValues) {
-  // RFC 3720, appendix B.4
-  const std::vector<uint8_t> zeros(32, 0), ones(32, 0xff);
-  EXPECT_EQ(Crc32c(zeros), 0x8a9136aau);
-  EXPECT_EQ(Crc32c(ones), 0x62a8ab43u);
-  EXPECT_EQ(Crc32c({}), 0u);
 }
 
 TEST(TfRecordSourceTest, TellsKindsByTheFirstRecord) {

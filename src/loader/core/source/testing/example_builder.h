@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "loader/core/source/crc32c.h"
+#include "base/crc32c.h"
 
 namespace fullbore::loader::testing {
 

@@ -1,9 +1,9 @@
-#include "loader/core/source/crc32c.h"
+#include "base/crc32c.h"
 
 #include <array>
 #include <cstring>
 
-namespace fullbore::loader {
+namespace fullbore {
 
 namespace {
 
@@ -63,4 +63,4 @@ uint32_t Crc32c(std::span<const uint8_t> bytes) {
   return ~ByTable(~0u, bytes.data(), bytes.size());
 }
 
-}  // namespace fullbore::loader
+}  // namespace fullbore

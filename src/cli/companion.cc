@@ -1,4 +1,4 @@
-#include "cli/run_watch.h"
+#include "cli/companion.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -11,47 +11,57 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "watch/helper.h"
+#include "cli/subcommand.h"
 
 namespace fullbore::cli {
 
 namespace {
 
-constexpr int64_t kPatienceNs = 5 * kNsPerSecond;
 // Before it is started again: where memory ends, it is the first that has to go.
 constexpr int64_t kFirstPauseNs = 10 * kNsPerSecond, kLongestPauseNs = 600 * kNsPerSecond;
 
 }  // namespace
 
-std::vector<std::string> RunWatch::Tick(const std::string& run_file) try {
-  if (rules_.empty()) return {};
+std::vector<std::string> Companion::Tick(const std::string& run_file) try {
   std::vector<std::string> lines = Lines();
-  if (output_.valid() || MonotonicNs() < next_start_ns_) return lines;
-  if (pid_ > 0 && waitpid(std::exchange(pid_, -1), nullptr, 0) > 0)
-    lines.push_back("who kept watch over this run has ended, and is started again");
+  if (is_done_ || output_.valid() || MonotonicNs() < next_start_ns_) return lines;
+  if (pid_ > 0 && !WasEnded()) {
+    is_done_ = true;
+    return lines;
+  }
+  if (next_start_ns_ != 0) lines.push_back(task_.who + " has ended, and is started again");
   Start(run_file, lines);
   return lines;
 } catch (const std::exception&) {  // no memory: the lines are in the history, too
   return {};
 }
 
-void RunWatch::Start(const std::string& run_file, std::vector<std::string>& lines) {
+// Rather than that it has nothing left to do, or cannot do what was asked for.
+bool Companion::WasEnded() {
+  int status = 0;
+  if (waitpid(std::exchange(pid_, -1), &status, 0) <= 0) return true;
+  return WIFSIGNALED(status) || WEXITSTATUS(status) == kExitFailure;
+}
+
+void Companion::Start(const std::string& run_file, std::vector<std::string>& lines) {
   pause_ns_ = std::clamp(2 * pause_ns_, kFirstPauseNs, kLongestPauseNs);
   next_start_ns_ = MonotonicNs() + pause_ns_;
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return lines.push_back("nobody keeps watch: no pipe can be made");
+  if (pipe2(ends, O_CLOEXEC) != 0) return lines.push_back(task_.who + " is missing: no pipe can be made");
   output_.reset(ends[0]);
   const UniqueFd input(ends[1]);
   (void)fcntl(output_.get(), F_SETFL, O_NONBLOCK);
   // A session of its own: it has to say how the run ended, and Ctrl-C is one way to end it.
-  pid_ = watch::StartHelper({"/proc/self/exe", "alerts", "watch", "--rules", rules_, run_file}, input.get(),
-                            /*own_session=*/true);
+  std::vector<std::string> words = {"/proc/self/exe"};
+  words.insert(words.end(), task_.words.begin(), task_.words.end());
+  words.push_back(run_file);
+  pid_ = watch::StartHelper(std::move(words), input.get(), /*own_session=*/true, task_.memory);
   if (pid_ > 0) return;
   output_.reset();
-  lines.push_back("nobody keeps watch: no process can be started");
+  lines.push_back(task_.who + " is missing: no process can be started");
 }
 
-std::vector<std::string> RunWatch::Lines() {
+std::vector<std::string> Companion::Lines() {
   char bytes[4096];
   ssize_t got = 0;
   while (output_.valid() && (got = read(output_.get(), bytes, sizeof bytes)) > 0)
@@ -63,9 +73,8 @@ std::vector<std::string> RunWatch::Lines() {
   return lines;
 }
 
-std::vector<std::string> RunWatch::Finish() {
+std::vector<std::string> Companion::Finish(int64_t deadline_ns) {
   std::vector<std::string> lines;
-  const int64_t deadline_ns = MonotonicNs() + kPatienceNs;
   while (output_.valid() && pid_ > 0) {
     pollfd ready = {output_.get(), POLLIN, 0};
     const int64_t left_ms = (deadline_ns - MonotonicNs()) / kNsPerMs;
@@ -73,8 +82,7 @@ std::vector<std::string> RunWatch::Finish() {
     poll(&ready, 1, static_cast<int>(left_ms));
     std::ranges::move(Lines(), std::back_inserter(lines));
   }
-  if (pid_ > 0 && output_.valid())
-    lines.push_back("an alert is still being delivered, which goes on in the background");
+  if (pid_ > 0 && output_.valid()) lines.push_back(task_.lasting);
   if (pid_ > 0 && !output_.valid()) waitpid(pid_, nullptr, 0);
   return lines;
 }

@@ -1,0 +1,65 @@
+#include "watch/track/feed.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/clock.h"
+#include "explain/diagnose/diagnose.h"
+
+namespace fullbore::watch {
+
+namespace {
+
+// A script opens its own run with a tracker before it trains; one that never trains is begun without.
+constexpr int64_t kWaitsForStepsNs = 300 * kNsPerSecond;
+
+bool HasTrained(const record::Stage& stage) {
+  return std::ranges::any_of(stage.ranks, [](const record::RankInfo& rank) { return !rank.windows.empty(); });
+}
+
+bool MayBegin(const record::Stage& stage, bool over) {
+  return over || HasTrained(stage) || stage.end_ns - stage.begin_ns > kWaitsForStepsNs;
+}
+
+bool Delivered(const Attempt& attempt) { return attempt.end == Attempt::End::kDelivered; }
+
+}  // namespace
+
+Attempt Feed::Bring(const record::Recording& recording, bool over) {
+  const Attempt nothing_to_do = {Attempt::End::kDelivered, ""};
+  if (done_ || recording.stages.empty()) return nothing_to_do;
+  if (!begun_) {
+    if (!MayBegin(recording.stages.back(), over)) return nothing_to_do;
+    if (Attempt begun = tracker_->Begin(TrackedRun::Of(recording)); !Delivered(begun)) return begun;
+    begun_ = true;
+  }
+  if (Attempt sent = SendSamples(recording, over); !Delivered(sent) || !over) return sent;
+  return Conclude(recording);
+}
+
+Attempt Feed::SendSamples(const record::Recording& recording, bool over) {
+  std::vector<Sample> samples = SamplesOf(recording, sent_until_ns_, over ? 0 : kSettleNs);
+  for (auto next = samples.begin(); next != samples.end();) {
+    const auto end = next + std::min<std::ptrdiff_t>(Tracker::kMostSamples, samples.end() - next);
+    const std::vector<Sample> some(std::make_move_iterator(next), std::make_move_iterator(end));
+    if (Attempt sent = tracker_->Send(some); !Delivered(sent))
+      return sent;
+    else if (!sent.problem.empty())
+      partly_ = sent.problem;
+    for (const Sample& sample : some) sent_ += static_cast<int64_t>(sample.values.size());
+    sent_until_ns_ = some.back().end_ns;
+    next = end;
+  }
+  return {Attempt::End::kDelivered, ""};
+}
+
+Attempt Feed::Conclude(const record::Recording& recording) {
+  Conclusion conclusion;
+  conclusion.judgement = Judgement::Of(diagnose::Diagnose(recording), recording);
+  conclusion.failed = recording.stages.back().exit_status.value_or(1) != 0;
+  Attempt ended = tracker_->End(TrackedRun::Of(recording), conclusion);
+  done_ = Delivered(ended);
+  return ended;
+}
+
+}  // namespace fullbore::watch
