@@ -25,6 +25,12 @@ def begin(fullbore, *flags: str) -> subprocess.Popen:
     return process
 
 
+def leave(process: subprocess.Popen) -> None:
+    process.stdin.close()
+    process.stdin = None  # the fixture would flush it
+    assert process.wait(60) == 0
+
+
 def call(process: subprocess.Popen, number: int, name: str, **arguments) -> dict:
     say(process, {"id": number, "method": "tools/call", "params": {"name": name, "arguments": arguments}})
     answer = hear(process)
@@ -39,8 +45,7 @@ def test_a_run_is_recorded_and_its_output_stays_off_the_protocol(fullbore):
     assert result["structuredContent"]["result"]["next_step"]
     read = call(process, 2, "diagnose", what=["last"])
     assert read["structuredContent"]["result"]["run_id"] == result["structuredContent"]["result"]["run_id"]
-    process.stdin.close()
-    assert process.wait(60) == 0
+    leave(process)
 
 
 def test_without_leave_nothing_is_started(fullbore):
@@ -62,8 +67,7 @@ def test_what_was_started_ends_with_the_server(fullbore):
     say(process, {"id": 1, "method": "tools/call", "params": command})
     while not (written := fullbore.directory / "pid").exists() or not written.read_text():
         assert process.poll() is None
-    process.stdin.close()
-    assert process.wait(60) == 0
+    leave(process)
     assert not pathlib.Path(f"/proc/{written.read_text().strip()}").exists()
 
 
