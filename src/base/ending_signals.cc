@@ -1,5 +1,7 @@
 #include "base/ending_signals.h"
 
+#include <sys/signalfd.h>
+
 #include <initializer_list>
 
 namespace fullbore {
@@ -19,6 +21,12 @@ sigset_t EndingSignals() {
 bool AsksToEnd(int signal) {
   const sigset_t set = EndingSignals();
   return sigismember(&set, signal) == 1;
+}
+
+UniqueFd HeldEndingSignals() {
+  const sigset_t signals = EndingSignals();
+  (void)pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return UniqueFd(signalfd(-1, &signals, SFD_CLOEXEC));
 }
 
 }  // namespace fullbore

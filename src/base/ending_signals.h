@@ -4,9 +4,14 @@
 
 #include <signal.h>
 
+#include "base/fd.h"
+
 namespace fullbore {
 
 sigset_t EndingSignals();
 bool AsksToEnd(int signal);
+
+// Held back from this thread, from now on; readable instead, once one has come.
+UniqueFd HeldEndingSignals();
 
 }  // namespace fullbore

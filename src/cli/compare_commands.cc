@@ -12,7 +12,9 @@
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/results.h"
+#include "record/run_reader.h"
 #include "tune/answer/advice.h"
+#include "tune/proof/claim.h"
 #include "tune/proof/commit.h"
 #include "tune/proof/contest.h"
 #include "tune/proof/trial_turns.h"
@@ -350,8 +352,30 @@ nlohmann::ordered_json SideJson(const Contestants& contestants, const Contest& c
   return json;
 }
 
+// As the last of the trials recorded it; null where none did.
+nlohmann::ordered_json MachineOf(const Contest& contest, const std::string& runs) {
+  if (contest.trials.empty() || contest.trials.back().trial.run.empty()) return {};
+  const auto path = FindRun(runs, contest.trials.back().trial.run);
+  const auto run = path ? record::ReadRunSummary(*path) : Result<record::RunSummary>(path.error());
+  if (!run) return {};
+  nlohmann::ordered_json machine = nlohmann::ordered_json::object();
+  for (const auto& [name, value] : run->machine) machine[name] = value;
+  return machine;
+}
+
+// What git knows of the place where the commands were started: the commit, and whether files differ from it. Null outside
+// of a repository.
+nlohmann::ordered_json DirectoryJson() {
+  const auto repository = tune::Repository::Find();
+  if (!repository) return {};
+  const auto state = repository->State();
+  if (!state) return {};
+  return {{"commit", tune::Repository::CommitOf(*state)}, {"changed", !repository->IsClean(*state)}};
+}
+
 nlohmann::ordered_json ContestJson(const Contestants& contestants, const Contest& contest,
-                                   const MachineTrack& track, const std::vector<std::string>& holding) {
+                                   const MachineTrack& track, const std::vector<std::string>& holding,
+                                   const std::string& runs) {
   nlohmann::ordered_json json = {{"schema", "fullbore.contest/1"},
                                  {"baseline", SideJson(contestants, contest, Side::kBaseline)},
                                  {"candidate", SideJson(contestants, contest, Side::kCandidate)},
@@ -372,6 +396,9 @@ nlohmann::ordered_json ContestJson(const Contestants& contestants, const Contest
         {{"baseline", pair.before.mean}, {"candidate", pair.after.mean}, {"in_slices", pair.in_slices}});
   const auto losses = contest.losses();
   json["losses"] = losses ? tune::ToJson(*losses) : nlohmann::ordered_json();
+  json["claim"] = tune::ToJson(tune::ClaimOf(contest));
+  json["machine"] = MachineOf(contest, runs);
+  json["directory"] = DirectoryJson();
   json["failed_if"] = holding;
   json["trials"] = nlohmann::ordered_json::array();
   for (const tune::Made& made : contest.trials) {
@@ -394,13 +421,13 @@ Result<void> CheckUnchanged(const Contestants& contestants) {
 }
 
 int Finish(const Contestants& contestants, const Contest& contest, const MachineTrack& track,
-           const std::vector<tune::FailIf>& conditions, const ResultFile& json) {
+           const std::vector<tune::FailIf>& conditions, const ResultFile& json, const std::string& runs) {
   const bool failed = contest.ending == Ending::kFailed;
   const auto gain = contest.proof.gain();
   if (!AnyToStandardOutput({&json})) PrintContest(contestants, contest, track);
   if (json.wanted()) {
     const auto holding = failed ? std::vector<std::string>() : tune::WhatHolds(conditions, gain);
-    const auto written = WriteJson(json, ContestJson(contestants, contest, track, holding));
+    const auto written = WriteJson(json, ContestJson(contestants, contest, track, holding, runs));
     if (!written) return Fail(written.error(), kExitFailure);
   }
   if (track.interrupted()) return 128 + track.budget().interrupted_by();
@@ -455,7 +482,7 @@ int CompareCommands(CommandsFlags& flags, const std::vector<tune::FailIf>& condi
   const Contest contest = tune::Compete(tune::ThresholdsOf(conditions), track);
   if (track.error()) return Fail(*track.error(), StatusOf(*track.error()));
   if (auto unchanged = CheckUnchanged(*contestants); !unchanged) return Fail(unchanged.error(), kExitFailure);
-  return Finish(*contestants, contest, track, conditions, json);
+  return Finish(*contestants, contest, track, conditions, json, flags.trial.directory);
 }
 
 int StatusOfConditions(const std::vector<tune::FailIf>& conditions,

@@ -16,6 +16,7 @@
 #include "cli/output.h"
 #include "cli/peers.h"
 #include "cli/results.h"
+#include "cli/skill.h"
 #include "cli/subcommand.h"
 
 namespace fullbore::cli {
@@ -92,6 +93,7 @@ std::optional<int> HiddenCall(const CLI::App& app, const std::vector<std::string
   if (words.empty()) return std::nullopt;
   if (words[0] == kCompleteCall) return PrintCompletions(app, {words.begin() + 1, words.end()});
   if (words[0] == kManPagesCall && words.size() == 2) return WriteManPages(app, words[1]);
+  if (words[0] == kSkillCall) return PrintLaidOut(stdout, SkillPage()), 0;
   return std::nullopt;
 }
 

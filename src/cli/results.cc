@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/printable.h"
+#include "cli/next_step.h"
 #include "cli/output.h"
 #include "explain/analyze/section.h"
 #include "explain/analyze/trace_diff.h"
@@ -100,7 +101,8 @@ bool AnyToStandardOutput(std::initializer_list<const ResultFile*> files) {
 }
 
 Result<void> WriteJson(const ResultFile& file, const nlohmann::ordered_json& json) {
-  return file.Write(PrintableJson(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n");
+  const nlohmann::ordered_json whole = WithNextStep(json);
+  return file.Write(PrintableJson(whole.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n");
 }
 
 InputFiles InputsNamed(const std::string& runs_directory, const std::vector<std::string>& words) {

@@ -2,7 +2,6 @@
 #include <malloc.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/signalfd.h>
 
 #include <CLI/CLI.hpp>
 #include <functional>
@@ -35,13 +34,6 @@ struct Flags {
 
 constexpr int64_t kTickNs = kNsPerSecond, kAskAgainNs = 20 * kNsPerMs;
 constexpr int64_t kWaitsNs = 50 * kNsPerMs;  // for a judgement, while others wait
-
-// Ctrl-C and a polite kill end the server; they are read from this descriptor.
-UniqueFd EndSignals() {
-  const sigset_t signals = EndingSignals();
-  sigprocmask(SIG_BLOCK, &signals, nullptr);
-  return UniqueFd(signalfd(-1, &signals, SFD_CLOEXEC));
-}
 
 // Null without rules.
 Result<std::shared_ptr<watch::Guard>> GuardOf(const Flags& flags) {
@@ -103,7 +95,7 @@ int Serve(const Flags& flags) {
   const auto guard = GuardOf(flags);
   if (!guard) return Fail(guard.error(), kExitUsage);
   watch::Guard* const watches = guard->get();
-  const UniqueFd signals = EndSignals();
+  const UniqueFd signals = HeldEndingSignals();
   watch::RunsFolder folder(flags.directories, {.waits_ns = kWaitsNs});
   std::unique_ptr<serve::Api> api;
   auto server = serve::Server::Listen(flags.listen,

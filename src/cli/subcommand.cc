@@ -4,8 +4,8 @@ namespace fullbore::cli {
 
 const std::vector<const Subcommand*>& AllSubcommands() {
   static const std::vector<const Subcommand*> all = {
-      &kRun,   &kTune, &kMeasure, &kExplain, &kCompare, &kExport, &kLoader, &kRuns,      &kFleet,
-      &kAgent, &kPlan, &kServe,   &kTop,     &kAlerts,  &kDoctor, &kHelp,   &kCompletion};
+      &kRun,   &kTune, &kMeasure, &kExplain, &kCompare, &kExport, &kLoader, &kRuns, &kFleet,
+      &kAgent, &kPlan, &kServe,   &kTop,     &kAlerts,  &kMcp,    &kDoctor, &kHelp, &kCompletion};
   return all;
 }
 

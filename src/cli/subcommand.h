@@ -33,7 +33,7 @@ inline constexpr int kExitFailure = 1;
 inline constexpr int kExitCondition = 3;  // of compare: a condition of --fail-if holds
 
 extern const Subcommand kAlerts, kRun, kTune, kMeasure, kExplain, kRuns, kServe, kCompare, kExport, kLoader,
-    kFleet, kAgent, kPlan, kTop, kDoctor, kHelp, kCompletion;
+    kFleet, kAgent, kPlan, kTop, kMcp, kDoctor, kHelp, kCompletion;
 extern const Subcommand kLoaderBench, kLoaderPack;                            // the parts of `loader`
 extern const Subcommand kAlertsTest, kAlertsWatch;                            // of `alerts`
 extern const Subcommand kFleetCollect, kFleetReport, kFleetJob, kFleetNodes;  // of `fleet`

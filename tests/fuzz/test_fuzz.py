@@ -36,7 +36,7 @@ def built() -> None:
 @pytest.mark.parametrize(
     "target",
     ["kineto", "bytes", "nsys", "run", "run_rows", "facts", "columns", "channel", "jpeg", "png", "webp", "npy"]
-    + ["memory", "cgroup", "s3_list", "http_headers", "cache", "tar", "tar_index", "tfrecord", "list", "hdf5"],
+    + ["memory", "cgroup", "mcp", "s3_list", "http_headers", "cache", "tar", "tar_index", "tfrecord", "list", "hdf5"],
 )
 def test_no_input_crashes_leaks_or_hangs(built: None, target: str) -> None:
     run = fuzz("--inputs", str(FEWER.get(target, INPUTS)), target)

@@ -92,6 +92,8 @@ bool LossDifference::IsNoise() const {
   return !diverges && by_itself && *by_itself > kRounding && largest < kTimesItself * *by_itself;
 }
 
+bool LossDifference::IsSame() const { return !diverges && largest <= kRounding; }
+
 std::vector<LossDifference> CompareLosses(const std::vector<Trial>& trials) {
   const auto by_itself = ByItself(trials);
   std::vector<LossDifference> differences;

@@ -21,6 +21,7 @@ struct LossDifference {
 
   // Whether the script differs from itself so much that the other says nothing.
   bool IsNoise() const;
+  bool IsSame() const;  // but for sums that threads make in another order
 };
 
 // Of each trial that differs from another, or from the first, in settings that leave the samples and their order as they
