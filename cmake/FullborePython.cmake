@@ -2,4 +2,8 @@
 if(NOT DEFINED Python_EXECUTABLE AND NOT SKBUILD AND EXISTS "${PROJECT_SOURCE_DIR}/.venv/bin/python3")
   set(Python_EXECUTABLE "${PROJECT_SOURCE_DIR}/.venv/bin/python3")
 endif()
-find_package(Python 3.9 COMPONENTS Interpreter Development.Module QUIET)
+set(stable_abi)
+if(NOT CMAKE_VERSION VERSION_LESS 3.26)  # which is the first to know it
+  set(stable_abi OPTIONAL_COMPONENTS Development.SABIModule)
+endif()
+find_package(Python 3.9 COMPONENTS Interpreter Development.Module ${stable_abi} QUIET)

@@ -72,6 +72,27 @@ demo_python() {
   done
 }
 
+# Prints a CPython of each version from 3.9 on, free-threaded ones too: those of $FULLBORE_PYTHONS (with colons between
+# them), or what is in the PATH, pyenv's included. The one that stands first counts.
+pythons() {
+  local candidate kind
+  local -A seen=()
+  {
+    if [ -n "${FULLBORE_PYTHONS:-}" ]; then
+      tr ':' '\n' <<<"$FULLBORE_PYTHONS"
+    else
+      ls -d "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3 2>/dev/null || true
+      compgen -c python3. | grep -E '^python3\.[0-9]+t?$' | sort -u || true
+    fi
+  } | while read -r candidate; do
+    kind="$("$candidate" -c 'import ensurepip, sys, venv; assert sys.version_info >= (3, 9)
+print("%d.%d" % sys.version_info[:2] + sys.abiflags)' 2>/dev/null)" || continue
+    [ -z "${seen[$kind]:-}" ] || continue
+    seen[$kind]=yes
+    command -v "$candidate"
+  done
+}
+
 has_nvidia_gpu() { compgen -G '/dev/nvidia[0-9]*' >/dev/null; }
 
 # python_tests LOG ARGUMENT...: pytest, on the terminal and in LOG.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs fullbore in each of the three ways into a temporary directory and checks that the program runs there and
+# Installs fullbore in each of the four ways into a temporary directory and checks that the program runs there and
 # gives Python its own installed hook, not the one of this source tree. Takes minutes: not part of `make test`.
 source "$(dirname "$0")/lib.sh"
 
@@ -46,6 +46,32 @@ python3 -m venv "$place/venv"
 loads_data "pip install ." "$place/venv/bin/python"
 check "pip install ." "$place/venv" "$place/venv/bin/python"
 
+# The wheel, as users install it: in a clean environment of each Python here, without a compiler.
+readonly most_bytes=15000000 most_s=30
+wheel="$(scripts/wheel.sh)"
+bytes="$(stat -c %s "$wheel")"
+[ "$bytes" -lt "$most_bytes" ] || die "the wheel is of $bytes bytes, more than $most_bytes"
+cat >"$place/train.py" <<'PY'
+import time
+import fullbore
+
+for _ in fullbore.watch(range(200)):
+    time.sleep(0.005)
+    fullbore.step()
+PY
+while read -r python; do
+  clean="$place/clean-$(basename "$(dirname "$(dirname "$python")")")"
+  "$python" -m venv "$clean"
+  SECONDS=0
+  "$clean/bin/pip" install -qq --disable-pip-version-check "$wheel"
+  PATH="$clean/bin:$PATH" fullbore run -o "$place/runs" -- python "$place/train.py" >"$place/said" 2>&1 &&
+    grep -qE '[0-9]+ steps after' "$place/said" || die "wheel: no steps with $python: $(cat "$place/said")"
+  took_s="$SECONDS"
+  [ "$took_s" -lt "$most_s" ] || die "wheel: $took_s s from pip install to the verdict with $python"
+  loads_data "wheel" "$clean/bin/python"
+  check "wheel of $((bytes / 1000000)) MB, $("$python" --version), in $took_s s" "$clean" "$clean/bin/python"
+done < <(pythons)
+
 scripts/setup.sh test
 scripts/build.sh release fullbore
 scripts/build.sh release fb_loader_python
@@ -62,6 +88,7 @@ PYTHONPATH="$place/deb/usr/share/fullbore/python" loads_data "the Debian package
 check "the Debian package" "$place/deb/usr" python3
 find "$place/deb" -type f \( -name fullbore -o -name '_core*.so' \) -exec scripts/check_hardening.sh {} +
 say "ok: the Debian package is hardened"
+scripts/test_debian_package.sh "$deb"
 
 dev="${deb/fullbore_/fullbore-dev_}"
 [[ "$(dpkg-deb --field "$dev" Depends)" == *libfmt-dev* ]] || die "deb: fullbore-dev does not depend on libfmt-dev"
