@@ -1,7 +1,8 @@
-"""What bench/traceml_peer.py measures: a perceptron on random numbers, in a loop of torch's own. With `--marks`, the
-loop has the two lines that TraceML asks of a plain loop.
+"""What bench/traceml_peer.py and bench/regressions.py measure: a perceptron on random numbers, in a loop of torch's
+own. With `--marks`, the loop has the two lines that TraceML asks of a plain loop; with `--slower 0.06`, each step
+sleeps for that part of what it took.
 
-    training.py --width W --seconds S --clock FILE [--marks]
+    training.py --width W --seconds S --clock FILE [--marks] [--slower PART]
 
 The clock's file gets the process's id at once, and at the end the seconds of each step after the first fifth.
 """
@@ -24,6 +25,7 @@ parser.add_argument("--width", type=int, required=True)
 parser.add_argument("--seconds", type=float, required=True)
 parser.add_argument("--clock", type=Path, required=True)
 parser.add_argument("--marks", action="store_true")
+parser.add_argument("--slower", type=float, default=0.0)
 given = parser.parse_args()
 given.clock.with_suffix(".pid").write_text(str(os.getpid()))
 
@@ -48,6 +50,8 @@ while last - begin < given.seconds:
             optimizer.zero_grad()
             nn.functional.cross_entropy(model(values), labels).backward()
             optimizer.step()
+            if given.slower > 0:
+                time.sleep(given.slower * (time.perf_counter() - last))
         now = time.perf_counter()
         times.append(now - last)
         last = now

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/print.h"
+#include "base/printable.h"
 #include "base/text.h"
 #include "cli/compare_commands.h"
 #include "cli/output.h"
@@ -18,6 +19,8 @@
 #include "explain/analyze/trace_diff.h"
 #include "explain/diagnose/diagnose.h"
 #include "record/run_reader.h"
+#include "report/compared_page.h"
+#include "report/compared_text.h"
 #include "report/json.h"
 
 namespace fullbore::cli {
@@ -31,12 +34,28 @@ using diagnose::Diagnosis;
 constexpr size_t kMaxRows = 8;  // of a kind, in the terminal; --json has all
 constexpr int kMaxLabelColumns = 40;
 
+// Known by their beginnings.
+const ResultFormat kMarkdownResult = {
+    "a comparison in Markdown",
+    [](std::string_view head) { return head.starts_with(report::kComparedTitle); }, false};
+const ResultFormat kJunitResult = {
+    "JUnit XML of a comparison",
+    [](std::string_view head) { return head.find(report::kJunitMark) != std::string_view::npos; }, false};
+
 struct Flags {
   std::string before, after;
+  std::vector<std::string> others;
   CommandsFlags commands;
   std::vector<std::string> fail_if;
-  ResultFile json{"--json", kJsonResult}, csv{"--csv", kCsvResult};
+  ResultFile json{"--json", kJsonResult}, csv{"--csv", kCsvResult}, html{"--html", kHtmlResult},
+      markdown{"--markdown", kMarkdownResult}, junit{"--junit", kJunitResult};
   bool force = false;
+
+  std::vector<std::string> recordings() const {
+    std::vector<std::string> all = {before, after};
+    all.insert(all.end(), others.begin(), others.end());
+    return all;
+  }
 
   const std::string& directory() const { return commands.trial.directory; }
 };
@@ -44,6 +63,7 @@ struct Flags {
 // One side of the comparison; what is in a trace besides its diagnosis.
 struct Side {
   Diagnosis diagnosis;
+  std::optional<diagnose::ShareNoise> noise;
   std::optional<analyze::TraceSum> sum;
 };
 
@@ -62,7 +82,9 @@ void PrintChanges(const char* title, const std::vector<Change>& changes) {
     const std::string to = change.after ? FormatQuantity(*change.after, change.unit)
                                         : Printable(change.after_text, LocaleIsUtf8());
     const std::string label = Printable(change.what, LocaleIsUtf8());
-    const std::string values = fmt::format("{} -> {}", from.empty() ? "-" : from, to.empty() ? "-" : to);
+    const bool noise = change.move && !change.move->IsMoreThanNoise();
+    const std::string values = fmt::format("{} -> {}{}", from.empty() ? "-" : from, to.empty() ? "-" : to,
+                                           noise ? ", within the noise" : "");
     const bool beside =
         Columns(label) <= label_columns && 4 + label_columns + 2 + Columns(values) <= OutputColumns();
     if (beside) {
@@ -138,6 +160,7 @@ Result<Side> Load(const std::string& directory, const std::string& word) {
     const auto recording = ingest::ReadTraces({word}, options);
     if (!recording) return recording.error();
     side.diagnosis = diagnose::Diagnose(*recording);
+    side.noise = diagnose::ShareNoiseOf(*recording);
     return side;
   }
   const auto path = FindRun(directory, word);
@@ -145,6 +168,7 @@ Result<Side> Load(const std::string& directory, const std::string& word) {
   const auto recording = record::ReadRun(*path);
   if (!recording) return recording.error();
   side.diagnosis = diagnose::Diagnose(*recording);
+  side.noise = diagnose::ShareNoiseOf(*recording);
   return side;
 }
 
@@ -169,37 +193,134 @@ std::optional<tune::Proof::Gain> GainOf(const Side& before, const Side& after, c
   return tune::Proof::Gain{comparison.speedup, comparison.speedup_low, comparison.speedup_high};
 }
 
-int CompareRecordings(Flags& flags, const std::vector<tune::FailIf>& conditions) {
-  const InputFiles inputs = InputsNamed(flags.directory(), {flags.before, flags.after});
-  if (auto judged = JudgeResults({&flags.json, &flags.csv}, inputs, flags.force, flags.directory()); !judged)
-    return Fail(judged.error(), kExitUsage);
-  const auto before = Load(flags.directory(), flags.before), after = Load(flags.directory(), flags.after);
-  for (const auto* side : {&before, &after}) {
-    if (!*side) return Fail(side->error(), StatusOf(side->error()));
+// What the conditions are held against. Recordings that cannot be judged say nothing.
+tune::MeasuredChange ChangeMeasured(const Side& before, const Side& after, const Comparison& comparison) {
+  if (!before.diagnosis.fitness.CanBeJudged() || !after.diagnosis.fitness.CanBeJudged()) return {};
+  return {GainOf(before, after, comparison),
+          diagnose::ShareMovesOf(before.diagnosis, before.noise, after.diagnosis, after.noise)};
+}
+
+void Answer(const std::vector<tune::FailIf>& conditions, const tune::MeasuredChange& measured, size_t run,
+            report::Compared& compared) {
+  using Outcome = report::ConditionAnswer::Outcome;
+  const std::vector<std::string> holding = tune::WhatHolds(conditions, measured);
+  for (const tune::FailIf& condition : conditions) {
+    const bool holds = std::ranges::find(holding, condition.text) != holding.end();
+    const Outcome outcome = holds                                ? Outcome::kFailed
+                            : tune::IsKnown(condition, measured) ? Outcome::kPassed
+                                                                 : Outcome::kUnknown;
+    compared.conditions.push_back({run, condition.text, outcome});
   }
-  const bool traces = before->sum && after->sum;
-  if (flags.csv.wanted() && !traces) {
-    return Fail({ErrorCode::kInvalidArgument, "--csv lists the kernels of two traces, and these are runs",
+}
+
+struct Comparing {
+  std::vector<Side> sides;
+  report::Compared compared;
+  std::vector<tune::MeasuredChange> measured;  // of all but the first
+};
+
+Comparing CompareAll(std::vector<Side> sides, const std::vector<tune::FailIf>& conditions) {
+  Comparing all{std::move(sides), {}, {}};
+  const Side& first = all.sides.front();
+  for (size_t i = 0; i < all.sides.size(); ++i) {
+    const Side& side = all.sides[i];
+    all.compared.runs.push_back(side.diagnosis);
+    if (i == 0) continue;
+    const auto moves = diagnose::ShareMovesOf(first.diagnosis, first.noise, side.diagnosis, side.noise);
+    all.compared.against_first.push_back(diagnose::Compare(first.diagnosis, side.diagnosis, moves));
+    all.measured.push_back(ChangeMeasured(first, side, all.compared.against_first.back()));
+    Answer(conditions, all.measured.back(), i, all.compared);
+  }
+  return all;
+}
+
+bool AreTwoTraces(const std::vector<Side>& sides) {
+  return sides.size() == 2 && sides[0].sum && sides[1].sum;
+}
+
+nlohmann::ordered_json JsonOf(const Comparing& all, bool wants_conditions) {
+  if (all.sides.size() > 2) return report::ToJson(all.compared);
+  nlohmann::ordered_json json =
+      report::ToJson(all.sides[0].diagnosis, all.sides[1].diagnosis, all.compared.against_first.front());
+  if (wants_conditions) json["failed_if"] = all.compared.FailedIf();
+  if (AreTwoTraces(all.sides))
+    json["trace_diff"] = analyze::ToJson(analyze::DiffOf(*all.sides[0].sum, *all.sides[1].sum));
+  return json;
+}
+
+Result<void> WriteResults(Flags& flags, const Comparing& all) {
+  Result<void> written;
+  if (flags.json.wanted()) written = WriteJson(flags.json, JsonOf(all, !flags.fail_if.empty()));
+  if (written && flags.csv.wanted())
+    written = flags.csv.Write(analyze::ToCsv(analyze::DiffOf(*all.sides[0].sum, *all.sides[1].sum)));
+  if (written && flags.html.wanted()) written = flags.html.Write(report::ToHtml(all.compared));
+  if (written && flags.markdown.wanted())
+    written = flags.markdown.Write(report::ComparedAsMarkdown(report::TableOf(all.compared)));
+  if (written && flags.junit.wanted()) written = flags.junit.Write(report::ComparedAsJunit(all.compared));
+  return written;
+}
+
+void PrintAll(const Comparing& all) {
+  if (all.sides.size() > 2) {
+    PrintLaidOut(stdout,
+                 report::ComparedForTerminal(report::TableOf(all.compared), OutputColumns(), LocaleIsUtf8()));
+    return;
+  }
+  PrintComparison(all.sides[0].diagnosis, all.sides[1].diagnosis, all.compared.against_first.front());
+  if (AreTwoTraces(all.sides)) PrintDiff(*all.sides[0].sum, *all.sides[1].sum);
+}
+
+// A condition that holds for one of them fails all.
+int StatusOfAll(const Comparing& all, const std::vector<tune::FailIf>& conditions) {
+  int status = 0;
+  for (const tune::MeasuredChange& measured : all.measured)
+    status = std::max(status, StatusOfConditions(conditions, measured));
+  return status;
+}
+
+Result<std::vector<Side>> LoadAll(const Flags& flags) {
+  std::vector<Side> sides;
+  for (const std::string& word : flags.recordings()) {
+    auto side = Load(flags.directory(), word);
+    if (!side) return side.error();
+    sides.push_back(std::move(*side));
+  }
+  return sides;
+}
+
+int CompareRecordings(Flags& flags, const std::vector<tune::FailIf>& conditions) {
+  const InputFiles inputs = InputsNamed(flags.directory(), flags.recordings());
+  const auto results = {&flags.json, &flags.csv, &flags.html, &flags.markdown, &flags.junit};
+  if (auto judged = JudgeResults(results, inputs, flags.force, flags.directory()); !judged)
+    return Fail(judged.error(), kExitUsage);
+  auto sides = LoadAll(flags);
+  if (!sides) return Fail(sides.error(), StatusOf(sides.error()));
+  if (flags.csv.wanted() && !AreTwoTraces(*sides)) {
+    return Fail({ErrorCode::kInvalidArgument, "--csv lists the kernels of two traces, and these are others",
                  "--json has what differs between runs"},
                 kExitUsage);
   }
-  const Comparison comparison = diagnose::Compare(before->diagnosis, after->diagnosis);
-  const auto gain = GainOf(*before, *after, comparison);
-  Result<void> written;
-  if (flags.json.wanted()) {
-    nlohmann::ordered_json json = report::ToJson(before->diagnosis, after->diagnosis, comparison);
-    if (!conditions.empty()) json["failed_if"] = tune::WhatHolds(conditions, gain);
-    if (traces) json["trace_diff"] = analyze::ToJson(analyze::DiffOf(*before->sum, *after->sum));
-    written = WriteJson(flags.json, json);
+  const Comparing all = CompareAll(std::move(*sides), conditions);
+  if (auto written = WriteResults(flags, all); !written) return Fail(written.error(), kExitFailure);
+  if (!AnyToStandardOutput({&flags.json, &flags.csv, &flags.html, &flags.markdown, &flags.junit}))
+    PrintAll(all);
+  return StatusOfAll(all, conditions);
+}
+
+// What only recordings have, asked of two commands.
+std::optional<Error> AsksOfRecordings(const Flags& flags, const std::vector<tune::FailIf>& conditions) {
+  for (const ResultFile* file : {&flags.csv, &flags.html, &flags.markdown, &flags.junit}) {
+    if (file->wanted())
+      return Error{ErrorCode::kInvalidArgument, file->option + " is of recordings, and these are commands",
+                   "fullbore compare of two of their trials, which are runs"};
   }
-  if (written && flags.csv.wanted())
-    written = flags.csv.Write(analyze::ToCsv(analyze::DiffOf(*before->sum, *after->sum)));
-  if (!written) return Fail(written.error(), kExitFailure);
-  if (!AnyToStandardOutput({&flags.json, &flags.csv})) {
-    PrintComparison(before->diagnosis, after->diagnosis, comparison);
-    if (traces) PrintDiff(*before->sum, *after->sum);
+  for (const tune::FailIf& condition : conditions) {
+    if (condition.IsOfShare())
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("--fail-if '{}' is of recordings, and these are commands", condition.text),
+                   "of commands the speed alone is measured: 'samples_per_s < -3%'"};
   }
-  return StatusOfConditions(conditions, gain);
+  return std::nullopt;
 }
 
 int CompareIt(Flags& flags, const Invocation& invocation) {
@@ -208,16 +329,12 @@ int CompareIt(Flags& flags, const Invocation& invocation) {
   const bool names_recordings = !flags.before.empty();
   if (names_recordings && flags.commands.wanted()) {
     return Fail(
-        {ErrorCode::kInvalidArgument, "compare takes two runs or traces, or two commands",
+        {ErrorCode::kInvalidArgument, "compare takes two to eight runs or traces, or two commands",
          "fullbore compare A B, --baseline CMD --candidate CMD, --at COMMIT -- CMD, or --set NAME=VALUE -- CMD"},
         kExitUsage);
   }
   if (names_recordings) return CompareRecordings(flags, *conditions);
-  if (flags.csv.wanted()) {
-    return Fail(
-        {ErrorCode::kInvalidArgument, "--csv lists the kernels of two traces, and these are commands", ""},
-        kExitUsage);
-  }
+  if (const auto refused = AsksOfRecordings(flags, *conditions)) return Fail(*refused, kExitUsage);
   return CompareCommands(flags.commands, *conditions, flags.json, flags.force, invocation);
 }
 
@@ -228,14 +345,21 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
       "The run before (its id, the beginning of one, or a run file), or a trace, or a directory of "
       "the traces of its ranks");
   app.add_option("B", flags->after, "The run or trace after");
-  app.add_option("--fail-if", flags->fail_if,
-                 "Exit with status 3 where this holds, for scripts: slower, 'slower 3%', not-faster,\n"
-                 "'not-faster 10%', not-proven; may be given several times")
+  app.add_option("OTHERS", flags->others, "Up to six more, each compared with the first")
+      ->expected(0, static_cast<int>(report::kMostCompared - report::kFewestCompared));
+  app.add_option(
+         "--fail-if", flags->fail_if,
+         "Exit with status 3 where this holds, for scripts: slower, 'slower 3%', not-faster,\n"
+         "'not-faster 10%', not-proven, 'samples_per_s < -3%', of recordings also 'data_wait > +3pt'\n"
+         "and the like; may be given several times")
       ->type_name("CONDITION")
       ->allow_extra_args(false);
   AddCommandsFlags(app, flags->commands);
   AddResult(app, flags->json, "Write the comparison to this file");
-  AddResult(app, flags->csv, "Traces: write every kernel, copy and operator of both to this file");
+  AddResult(app, flags->html, "Recordings: write the comparison as a page to this file");
+  AddResult(app, flags->markdown, "Recordings: write it as Markdown, for a pull request");
+  AddResult(app, flags->junit, "Recordings: write what --fail-if says as JUnit XML, for CI");
+  AddResult(app, flags->csv, "Two traces: write every kernel, copy and operator of both to this file");
   AddForce(app, flags->force);
   app.callback([flags] {
     if (!flags->commands.wanted() && flags->after.empty())
@@ -247,8 +371,10 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
 }  // namespace
 
 const Subcommand kCompare = {
-    "compare", "Say what changed between two runs, traces or commands, and whether it is more than noise",
+    "compare", "Say what changed between runs, traces or commands, and whether it is more than noise",
     "fullbore compare 2026-11-21-0915-train last\n"
+    "  fullbore compare base four-workers eight-workers --html compared.html\n"
+    "  fullbore compare base new --fail-if 'samples_per_s < -3%' --fail-if 'data_wait > +3pt' --junit ci.xml\n"
     "  fullbore compare before.json.gz after.json.gz\n"
     "  fullbore compare --baseline 'python train.py' --candidate 'python train.py --fused'\n"
     "  fullbore compare --set num_workers=4 -- python train.py\n"

@@ -426,13 +426,13 @@ int Finish(const Contestants& contestants, const Contest& contest, const Machine
   const auto gain = contest.proof.gain();
   if (!AnyToStandardOutput({&json})) PrintContest(contestants, contest, track);
   if (json.wanted()) {
-    const auto holding = failed ? std::vector<std::string>() : tune::WhatHolds(conditions, gain);
+    const auto holding = failed ? std::vector<std::string>() : tune::WhatHolds(conditions, {gain, {}});
     const auto written = WriteJson(json, ContestJson(contestants, contest, track, holding, runs));
     if (!written) return Fail(written.error(), kExitFailure);
   }
   if (track.interrupted()) return 128 + track.budget().interrupted_by();
   if (failed) return kExitFailure;
-  const int status = StatusOfConditions(conditions, gain);
+  const int status = StatusOfConditions(conditions, {gain, {}});
   return status == 0 && !gain ? kExitFailure : status;
 }
 
@@ -485,14 +485,16 @@ int CompareCommands(CommandsFlags& flags, const std::vector<tune::FailIf>& condi
   return Finish(*contestants, contest, track, conditions, json, flags.trial.directory);
 }
 
-int StatusOfConditions(const std::vector<tune::FailIf>& conditions,
-                       const std::optional<tune::Proof::Gain>& gain) {
-  const std::vector<std::string> holding = tune::WhatHolds(conditions, gain);
+int StatusOfConditions(const std::vector<tune::FailIf>& conditions, const tune::MeasuredChange& measured) {
+  const std::vector<std::string> holding = tune::WhatHolds(conditions, measured);
   for (const std::string& condition : holding) Print(stderr, "fullbore: --fail-if '{}' holds\n", condition);
   if (!holding.empty()) return kExitCondition;
-  if (conditions.empty() || gain) return 0;
-  return Fail({ErrorCode::kUnavailable, "--fail-if: how fast one is against the other is not known", ""},
-              kExitFailure);
+  const auto unknown = std::ranges::find_if(
+      conditions, [&](const tune::FailIf& condition) { return !tune::IsKnown(condition, measured); });
+  if (unknown == conditions.end()) return 0;
+  const std::string what = unknown->IsOfShare() ? fmt::format("by how much {} changed", unknown->share)
+                                                : "how fast one is against the other";
+  return Fail({ErrorCode::kUnavailable, fmt::format("--fail-if: {} is not known", what), ""}, kExitFailure);
 }
 
 }  // namespace fullbore::cli

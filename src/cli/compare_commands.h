@@ -29,7 +29,6 @@ int CompareCommands(CommandsFlags& flags, const std::vector<tune::FailIf>& condi
                     bool force, const Invocation& invocation);
 
 // Says which conditions hold; the exit status that follows.
-int StatusOfConditions(const std::vector<tune::FailIf>& conditions,
-                       const std::optional<tune::Proof::Gain>& gain);
+int StatusOfConditions(const std::vector<tune::FailIf>& conditions, const tune::MeasuredChange& measured);
 
 }  // namespace fullbore::cli

@@ -5,14 +5,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "base/print.h"
 #include "base/secrets.h"
+#include "base/text.h"
 #include "cli/device_windows.h"
 #include "cli/results.h"
 #include "cli/subcommand.h"
@@ -31,6 +35,43 @@ namespace fs = std::filesystem;
 namespace {
 
 using record::kRunSuffix;
+
+constexpr std::string_view kTimeInId = "dddd-dd-dd-dddd-";  // as collect::NameWithTime writes it
+
+bool BeginsWithTime(const std::string& id) {
+  if (id.size() <= kTimeInId.size()) return false;
+  return std::equal(kTimeInId.begin(), kTimeInId.end(), id.begin(), [](char pattern, char c) {
+    return pattern == 'd' ? c >= '0' && c <= '9' : c == pattern;
+  });
+}
+
+// Without what PlaceForNewRun adds where an id is taken.
+std::string WithoutCount(const std::string& name) {
+  const size_t minus = name.find_last_of('-');
+  if (minus == std::string::npos || minus == 0) return name;
+  const auto count = ParseInt(std::string_view(name).substr(minus + 1));
+  return count && *count >= 2 && std::isdigit(static_cast<unsigned char>(name[minus + 1]))
+             ? name.substr(0, minus)
+             : name;
+}
+
+// Said once a word: a command looks for its runs more than once.
+void SayWhichOf(size_t count, const std::string& name, const fs::path& newest) {
+  static std::set<std::string> said;
+  if (!said.insert(name).second) return;
+  Print(stderr, "fullbore: {} runs are named '{}'; this is the newest, {}\n", count, name,
+        newest.stem().string());
+}
+
+// Those that `run --name TEXT` recorded.
+std::vector<fs::path> Named(const std::string& text, const std::vector<fs::path>& files) {
+  std::vector<fs::path> named;
+  std::ranges::copy_if(files, std::back_inserter(named), [&](const fs::path& file) {
+    const std::string id = file.stem().string();
+    return BeginsWithTime(id) && (id.substr(kTimeInId.size()) == text || NameInId(id) == text);
+  });
+  return named;
+}
 
 Error NoSuchRun(const std::string& directory, const std::string& text, const std::vector<fs::path>& files) {
   Error error{ErrorCode::kNotFound, fmt::format("no run '{}' in '{}'", text, directory), ""};
@@ -95,6 +136,10 @@ std::vector<fs::path> RunFiles(const std::string& directory) {
   return files;
 }
 
+std::string NameInId(const std::string& id) {
+  return BeginsWithTime(id) ? WithoutCount(id.substr(kTimeInId.size())) : id;
+}
+
 Result<std::string> FindRun(const std::string& directory, const std::string& text) {
   const std::vector<fs::path> files = RunFiles(directory);
   if (text.empty() || text == kNewestRun) {
@@ -107,6 +152,10 @@ Result<std::string> FindRun(const std::string& directory, const std::string& tex
   for (const fs::path& file : files) {
     if (file.stem() == text) return file.string();
     if (file.stem().string().starts_with(text)) matches.push_back(file);
+  }
+  if (const std::vector<fs::path> named = Named(text, files); !named.empty()) {
+    if (named.size() > 1) SayWhichOf(named.size(), text, named.back());
+    return named.back().string();
   }
   if (matches.size() == 1) return matches.front().string();
   if (matches.size() > 1) {

@@ -34,12 +34,17 @@ int StatusOf(const Error& error);
 // Means a run even where a file has this name: `./last` is the file.
 inline constexpr std::string_view kNewestRun = "last";
 
-// The run file that is meant: a path, an id in `directory` or the beginning of one, or, for an empty text or
-// kNewestRun, the newest.
+// The run file that is meant: a path, an id in `directory` or the beginning of one, a name as `run --name` gives it, or,
+// for an empty text or kNewestRun, the newest. Of several with the same name it is the newest, which is said once, on
+// standard error.
 Result<std::string> FindRun(const std::string& directory, const std::string& text);
 
 // Why alerts of a run on several machines cannot be listed or watched: each machine's file keeps its own.
 Error AlertsAreOfMachines(const std::string& folder);
+
+// What an id says besides when it was begun: "win" of 2026-11-21-0915-win, and of 2026-11-21-0915-win-2, which is the
+// second of that minute. The id itself where it has no time.
+std::string NameInId(const std::string& id);
 
 // All run files of a directory, the oldest first.
 std::vector<std::filesystem::path> RunFiles(const std::string& directory);

@@ -66,6 +66,37 @@ TEST_F(FindRunTest, TakesAPath) {
   EXPECT_EQ(Found(path), path);
 }
 
+TEST_F(FindRunTest, TakesANameAndOfSeveralTheNewest) {
+  Put("2026-11-20-0915-win");
+  const std::string second = Put("2026-11-20-0915-win-2"), other = Put("2026-11-21-0915-window");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Found("win"), second);
+  EXPECT_EQ(Found("win"), second);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "fullbore: 2 runs are named 'win'; this is the newest, 2026-11-20-0915-win-2\n");
+  EXPECT_EQ(Found("window"), other);
+  EXPECT_THAT(Found("wind"), HasSubstr("no run 'wind'")) << "a part of a name is none";
+}
+
+TEST_F(FindRunTest, ANameMayEndInANumber) {
+  const std::string eight = Put("2026-11-20-0915-batch-8"), nine = Put("2026-11-20-0916-batch-9");
+  EXPECT_EQ(Found("batch-8"), eight);
+  EXPECT_EQ(Found("batch-9"), nine);
+}
+
+TEST_F(FindRunTest, AnIdComesBeforeAName) {
+  const std::string id = Put("win");
+  Put("2026-11-20-0915-win");
+  EXPECT_EQ(Found("win"), id);
+}
+
+TEST(NameInIdTest, IsWhatStandsBehindTheTime) {
+  EXPECT_EQ(NameInId("2026-11-20-0915-win"), "win");
+  EXPECT_EQ(NameInId("2026-11-20-0915-win-2"), "win");
+  EXPECT_EQ(NameInId("2026-11-20-win"), "2026-11-20-win");
+  EXPECT_EQ(NameInId("job-123"), "job-123");
+}
+
 TEST_F(FindRunTest, SaysWhatThereIsWhereNoneHasThatName) {
   EXPECT_THAT(Found("train"), HasSubstr("no runs are recorded in "));
   Put("2026-11-20-train");

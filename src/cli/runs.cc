@@ -8,13 +8,21 @@
 #include <limits>
 #include <memory>
 
+#include "base/clock.h"
 #include "base/print.h"
+#include "base/printable.h"
+#include "base/secrets.h"
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/results.h"
 #include "cli/subcommand.h"
+#include "explain/diagnose/diagnose.h"
 #include "measure/collect/channel_place.h"
+#include "record/run_edit.h"
 #include "record/run_reader.h"
+#include "serve/run_filter.h"
+#include "serve/run_order.h"
+#include "watch/run_index.h"
 
 namespace fullbore::cli {
 
@@ -27,19 +35,18 @@ struct Flags {
   ResultFile json{"--json", kJsonResult};
   bool force = false;
   std::vector<std::string> tags;
+  std::string filter, sort = "begin", note;
+  std::string run;  // that gets the note
 };
+
+constexpr int kMaxCommandColumns = 40;              // on a terminal
+constexpr int64_t kJudgesForNs = 5 * kNsPerSecond;  // runs that nobody has looked at, the newest first
 
 std::string StateOf(const record::RunSummary& run) {
   const record::Stage& last = run.stages.back();
   if (last.state == record::StageState::kRunning) return "unfinished";
   if (last.out_of_memory) return "out of memory";
   return last.exit_status ? fmt::format("exit {}", *last.exit_status) : "ended";
-}
-
-int64_t DurationNs(const record::RunSummary& run) {
-  int64_t ns = 0;
-  for (const record::Stage& stage : run.stages) ns += stage.end_ns - stage.begin_ns;
-  return ns;
 }
 
 bool HasTags(const record::RunSummary& run, const std::vector<std::string>& wanted) {
@@ -50,12 +57,13 @@ bool HasTags(const record::RunSummary& run, const std::vector<std::string>& want
   });
 }
 
-nlohmann::ordered_json ToJson(const record::RunSummary& run) {
+nlohmann::ordered_json ToJson(const watch::KnownRun& known) {
+  const record::RunSummary& run = known.summary;
   nlohmann::ordered_json json = {{"schema", "fullbore.runs/1"},
                                  {"id", run.id},
                                  {"path", run.path},
                                  {"begin_unix_ns", run.wall_begin_ns},
-                                 {"duration_ns", DurationNs(run)},
+                                 {"duration_ns", serve::DurationNs(known)},
                                  {"steps", run.steps},
                                  {"bytes", run.bytes},
                                  {"state", StateOf(run)},
@@ -65,29 +73,60 @@ nlohmann::ordered_json ToJson(const record::RunSummary& run) {
     json["stages"].push_back({{"name", stage.name}, {"command", stage.command}});
     if (stage.exit_status) json["stages"].back()["exit_status"] = *stage.exit_status;
   }
+  if (!run.note.empty()) json["note"] = run.note;
+  if (!known.judgement) return json;
+  const watch::Judgement& judgement = *known.judgement;
+  if (judgement.samples_per_s) json["samples_per_s"] = *judgement.samples_per_s;
+  if (judgement.steps > 0) json["steps_per_s"] = judgement.steps_per_s;
+  if (!judgement.finding.empty()) json["finding"] = judgement.finding;
+  if (!judgement.verdict.empty()) json["verdict"] = judgement.verdict;
   return json;
+}
+
+std::string ThroughputOf(const watch::KnownRun& run) {
+  if (!run.judgement || run.judgement->steps == 0) return "";
+  const auto& samples = run.judgement->samples_per_s;
+  return samples ? FormatCount(*samples) + " samples/s"
+                 : FormatCount(run.judgement->steps_per_s) + " steps/s";
+}
+
+std::string VerdictOf(const watch::KnownRun& run) {
+  if (!run.judgement) return "";
+  const watch::Judgement& judgement = *run.judgement;
+  return judgement.cause.empty() ? judgement.finding : judgement.finding + ": " + judgement.cause;
+}
+
+// Not for a file or a pipe: there, all of it is for grep.
+std::string CommandOf(const watch::KnownRun& run) {
+  const std::string command = Printable(serve::CommandOf(run), LocaleIsUtf8());
+  return isatty(STDOUT_FILENO) != 0 ? Elide(command, kMaxCommandColumns, LocaleIsUtf8()) : command;
 }
 
 struct Column {
   const char* heading;
   bool right;  // aligned
-  std::string (*cell)(const record::RunSummary& run);
+  std::string (*cell)(const watch::KnownRun& run);
   int dropped;  // its place in the order of omission on a narrow terminal; 0: never omitted
   int columns = 0;
 };
 
 std::vector<Column> AllColumns() {
-  using Run = record::RunSummary;
+  using Run = watch::KnownRun;
   return {
-      {"run", false, [](const Run& run) { return Printable(run.id, LocaleIsUtf8()); }, 0},
-      {"begun (UTC)", true, [](const Run& run) { return FormatUtc(run.wall_begin_ns); },
+      {"run", false, [](const Run& run) { return Printable(run.summary.id, LocaleIsUtf8()); }, 0},
+      {"begun (UTC)", true, [](const Run& run) { return FormatUtc(run.summary.wall_begin_ns); },
        3},  // most ids say it
-      {"lasted", true, [](const Run& run) { return FormatDuration(DurationNs(run)); }, 4},
-      {"steps", true, [](const Run& run) { return FormatCount(static_cast<double>(run.steps)); }, 2},
-      {"size", true, [](const Run& run) { return FormatBytes(static_cast<double>(run.bytes)); }, 1},
-      {"end", false, StateOf, 0},
+      {"lasted", true, [](const Run& run) { return FormatDuration(serve::DurationNs(run)); }, 5},
+      {"steps", true, [](const Run& run) { return FormatCount(static_cast<double>(run.summary.steps)); }, 2},
+      {"size", true, [](const Run& run) { return FormatBytes(static_cast<double>(run.summary.bytes)); }, 1},
+      {"throughput", true, ThroughputOf, 6},
+      {"verdict", false, VerdictOf, 7},
+      {"end", false, [](const Run& run) { return StateOf(run.summary); }, 0},
+      {"command", false, CommandOf, 4},
   };
 }
+
+using Runs = std::vector<serve::NamedRun>;
 
 int WidthOf(const std::vector<Column>& columns) {
   int width = -2;
@@ -96,11 +135,12 @@ int WidthOf(const std::vector<Column>& columns) {
 }
 
 // The columns that there is room for.
-std::vector<Column> ColumnsFor(const std::vector<record::RunSummary>& runs, int room) {
+std::vector<Column> ColumnsFor(const Runs& runs, int room) {
   std::vector<Column> columns = AllColumns();
   for (Column& column : columns) {
     column.columns = Columns(column.heading);
-    for (const auto& run : runs) column.columns = std::max(column.columns, Columns(column.cell(run)));
+    for (const auto& [name, run] : runs)
+      column.columns = std::max(column.columns, Columns(column.cell(*run)));
   }
   for (int next = 1; WidthOf(columns) > room; ++next) {
     if (std::erase_if(columns, [&](const Column& column) { return column.dropped == next; }) == 0) break;
@@ -118,17 +158,19 @@ std::string Line(const std::vector<Column>& columns, const std::function<std::st
   return line.substr(0, line.find_last_not_of(' ') + 1);
 }
 
-void PrintList(const std::vector<record::RunSummary>& runs) {
+void PrintList(const Runs& runs) {
   // Not for a file or a pipe: there, each run stays on one line, for grep.
   const int room = isatty(STDOUT_FILENO) != 0 ? OutputColumns() : std::numeric_limits<int>::max();
   const std::vector<Column> columns = ColumnsFor(runs, room);
   Print(stdout, "{}\n", Line(columns, [](const Column& column) { return std::string(column.heading); }));
-  for (const auto& run : runs) {
-    std::string line = Line(columns, [&](const Column& column) { return column.cell(run); });
+  for (const auto& [name, run] : runs) {
+    std::string line = Line(columns, [&](const Column& column) { return column.cell(*run); });
     std::vector<std::string> more;
-    if (run.stages.size() > 1) more.push_back(fmt::format("{} stages", run.stages.size()));
-    for (const auto& [key, value] : run.tags)
+    const record::RunSummary& summary = run->summary;
+    if (summary.stages.size() > 1) more.push_back(fmt::format("{} stages", summary.stages.size()));
+    for (const auto& [key, value] : summary.tags)
       more.push_back(FormatPrintable(LocaleIsUtf8(), "{}={}", key, value));
+    if (!summary.note.empty()) more.push_back(FormatPrintable(LocaleIsUtf8(), "# {}", summary.note));
     for (const std::string& each : more) {
       if (Columns(line) + 2 + Columns(each) > room) {
         Print(stdout, "{}\n", line);
@@ -147,33 +189,56 @@ void PrintList(const std::vector<record::RunSummary>& runs) {
   if (!left_out.empty()) PrintWrapped("no room for: " + left_out, 0, 2);
 }
 
-int List(Flags& flags) {
+// Runs that nobody has looked at are judged, as long as there is time; the index keeps it for the next list.
+void JudgeOthers(watch::RunIndex& index) {
+  const int64_t until_ns = MonotonicNs() + kJudgesForNs;
+  std::vector<std::string> names;
+  for (const auto& [name, run] : index.runs()) {
+    if (!run.judgement && run.state != watch::RunState::kRunning) names.push_back(name);
+  }
+  std::ranges::sort(names, std::greater<>(),
+                    [&](const std::string& name) { return index.runs().at(name).summary.wall_begin_ns; });
+  for (const std::string& name : names) {
+    if (MonotonicNs() >= until_ns) break;
+    const auto recording = record::ReadRun(index.runs().at(name).summary.path);
+    if (recording) index.Judge(name, watch::Judgement::Of(diagnose::Diagnose(*recording), *recording));
+  }
+  index.Save();
+}
+
+// Says what is wrong with those that cannot be read.
+void ComplainOfUnreadable(const std::string& directory, const watch::RunIndex& index) {
   std::error_code error;
-  InputFiles inputs;
-  for (const auto& entry : fs::directory_iterator(flags.directory, error)) {
-    if (entry.path().extension() == record::kRunSuffix) inputs.Add(entry.path());
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
+    if (entry.path().extension() != record::kRunSuffix || index.runs().contains(entry.path().stem().string()))
+      continue;
+    if (const auto run = record::ReadRunSummary(entry.path()); !run) Fail(run.error(), 0);
   }
-  if (auto judged = JudgeResults({&flags.json}, inputs, flags.force, flags.directory); !judged)
-    return Fail(judged.error(), kExitUsage);
+}
+
+int Write(const ResultFile& file, const Runs& runs) {
+  nlohmann::ordered_json array = nlohmann::ordered_json::array();
+  for (const auto& [name, run] : runs) array.push_back(ToJson(*run));
+  if (auto written = WriteJson(file, array); !written) return Fail(written.error(), kExitFailure);
+  return 0;
+}
+
+int Show(const Flags& flags, const serve::RunFilter& filter) {
   collect::RemoveLeftoverPlaces(flags.directory);
-  std::vector<record::RunSummary> runs;
-  for (const auto& entry : fs::directory_iterator(flags.directory, error)) {
-    if (entry.path().extension() != record::kRunSuffix) continue;
-    auto run = record::ReadRunSummary(entry.path());
-    if (!run) {
-      Fail(run.error(), 0);
-    } else if (HasTags(*run, flags.tags)) {
-      runs.push_back(std::move(*run));
-    }
+  watch::RunIndex index(flags.directory);
+  index.Update(WallNs());
+  ComplainOfUnreadable(flags.directory, index);
+  JudgeOthers(index);
+  Runs runs;
+  for (const auto& [name, run] : index.runs()) {
+    if (HasTags(run.summary, flags.tags) && filter.Matches(name, run)) runs.emplace_back(name, &run);
   }
-  std::sort(runs.begin(), runs.end(),
-            [](const auto& a, const auto& b) { return a.wall_begin_ns < b.wall_begin_ns; });
-  if (flags.json.wanted()) {
-    nlohmann::ordered_json array = nlohmann::ordered_json::array();
-    for (const auto& run : runs) array.push_back(ToJson(run));
-    if (auto written = WriteJson(flags.json, array); !written) return Fail(written.error(), kExitFailure);
-    return 0;
+  if (!serve::SortRuns(runs, flags.sort)) {
+    return Fail({ErrorCode::kInvalidArgument, fmt::format("runs cannot be sorted by '{}'", flags.sort),
+                 serve::kOrders},
+                kExitUsage);
   }
+  if (flags.json.wanted()) return Write(flags.json, runs);
   if (runs.empty()) {
     Print(stdout, "no runs are recorded in '{}'; record one: fullbore run -- python train.py\n",
           flags.directory);
@@ -183,19 +248,54 @@ int List(Flags& flags) {
   return 0;
 }
 
+int Note(const Flags& flags) {
+  const auto path = FindRun(flags.directory, flags.run);
+  if (!path) return Fail(path.error(), StatusOf(path.error()));
+  const std::string note = MaskUrls(MaskSecrets(std::string_view(flags.note)));
+  if (auto noted = record::SetNote(*path, note); !noted) return Fail(noted.error(), kExitFailure);
+  return 0;
+}
+
+int List(Flags& flags, bool notes) {
+  if (notes) return Note(flags);
+  std::error_code error;
+  InputFiles inputs;
+  for (const auto& entry : fs::directory_iterator(flags.directory, error)) {
+    if (entry.path().extension() == record::kRunSuffix) inputs.Add(entry.path());
+  }
+  if (auto judged = JudgeResults({&flags.json}, inputs, flags.force, flags.directory); !judged)
+    return Fail(judged.error(), kExitUsage);
+  const auto filter = serve::RunFilter::Parse(flags.filter);
+  if (!filter) return Fail(filter.error(), kExitUsage);
+  return Show(flags, *filter);
+}
+
 Handler Define(CLI::App& app, const Invocation&) {
   auto flags = std::make_shared<Flags>();
   app.add_option("-o,--output", flags->directory, "Where runs are kept")
       ->type_name("DIR")
       ->default_str(kDefaultRunsDirectory);
   app.add_option("--tag", flags->tags, "Only runs with this tag: key or key=value")->type_name("K[=V]");
+  app.add_option("--filter", flags->filter,
+                 "Only runs that match, as on the page of `serve`: 'finding:input-bound tag:lr=3e-4 resnet'")
+      ->type_name("WORDS");
+  app.add_option("--sort", flags->sort, std::string("By ") + serve::kOrders)->capture_default_str();
+  auto* note = app.add_option("--note", flags->note, "Write this note about RUN instead; '' removes it")
+                   ->type_name("TEXT");
+  auto* run = app.add_option("RUN", flags->run, "The run that the note is about");
+  run->needs(note);
+  note->needs(run);
   AddResult(app, flags->json, "Write the list to this file");
   AddForce(app, flags->force);
-  return [flags] { return List(*flags); };
+  return [flags, note] { return List(*flags, note->count() > 0); };
 }
 
 }  // namespace
 
-const Subcommand kRuns = {"runs", "List the recorded runs", "fullbore runs --tag team=vision", Define};
+const Subcommand kRuns = {"runs", "List the recorded runs",
+                          "fullbore runs --tag team=vision\n"
+                          "  fullbore runs --filter 'finding:input-bound' --sort -waste\n"
+                          "  fullbore runs --note 'with the new loader' last",
+                          Define};
 
 }  // namespace fullbore::cli

@@ -4,25 +4,13 @@
 
 #include <algorithm>
 
+#include "base/markup.h"
+#include "base/text.h"
 #include "fleet/words.h"
 
 namespace fullbore::fleet {
 
 namespace {
-
-// Names are data: what would be markup, or end a cell, is not.
-std::string Plain(const std::string& text) {
-  std::string plain;
-  for (const char c : text) {
-    if (c == '\n' || c == '\r')
-      plain += ' ';
-    else if (std::string_view("\\`*_{}[]<>#|!").find(c) != std::string_view::npos)
-      plain += {'\\', c};
-    else
-      plain += c;
-  }
-  return plain;
-}
 
 class Markdown {
  public:
@@ -30,7 +18,7 @@ class Markdown {
 
   std::string Head() const {
     return fmt::format("{}\n\n{} of {}: {} device hours{}.\n", kMarkdownTitle, Plural(report_.runs, "run"),
-                       for_.user.empty() ? Plural(report_.users.size(), "user") : Plain(for_.user),
+                       for_.user.empty() ? Plural(report_.users.size(), "user") : InMarkdown(for_.user),
                        HoursText(report_.given_ns),
                        for_.price > 0 ? ", " + MoneyText(report_.given_ns, for_.price) : "");
   }
@@ -38,7 +26,7 @@ class Markdown {
   std::string Parts() const {
     std::string text = "\n| where they went | hours | share |\n|---|--:|--:|\n";
     for (const PartTotal& part : report_.parts) {
-      const std::string cause = part.cause.empty() ? "" : ": " + Plain(part.cause);
+      const std::string cause = part.cause.empty() ? "" : ": " + InMarkdown(part.cause);
       text += fmt::format("| {}{} | {} | {} |\n", NameForPeople(part.kind), cause, HoursText(part.device_ns),
                           ShareText(part.device_ns, report_.given_ns));
     }
@@ -51,9 +39,9 @@ class Markdown {
     for (size_t i = 0; i < std::min(most, report_.fixes.size()); ++i) {
       const Fix& fix = report_.fixes[i];
       text +=
-          fmt::format("| {}: {} | {} | {}, {} | {} |\n", Plain(fix.change.empty() ? fix.finding : fix.change),
-                      Plain(fix.title), HoursText(fix.expected_ns), HoursText(fix.low_ns),
-                      HoursText(fix.high_ns), fix.runs);
+          fmt::format("| {}: {} | {} | {}, {} | {} |\n",
+                      InMarkdown(fix.change.empty() ? fix.finding : fix.change), InMarkdown(fix.title),
+                      HoursText(fix.expected_ns), HoursText(fix.low_ns), HoursText(fix.high_ns), fix.runs);
     }
     return text;
   }
@@ -63,7 +51,7 @@ class Markdown {
                                    Name(report_.by));
     for (size_t i = 0; i < std::min(kMostGroups, report_.groups.size()); ++i) {
       const Group& group = report_.groups[i];
-      text += fmt::format("| {} | {} | {} | {} | {} |\n", Plain(group.name), HoursText(group.given_ns),
+      text += fmt::format("| {} | {} | {} | {} | {} |\n", InMarkdown(group.name), HoursText(group.given_ns),
                           group.runs, ShareText(group.waste_ns, group.given_ns),
                           ShareText(group.not_judged_ns, group.given_ns));
     }

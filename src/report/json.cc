@@ -253,6 +253,10 @@ Json ChangesJson(const std::vector<diagnose::Change>& changes) {
       one["after"] = *change.after;
     else if (!change.after_text.empty())
       one["after"] = change.after_text;
+    if (change.move) {
+      one["change_ci95"] = {change.move->low, change.move->high};
+      one["significant"] = change.move->IsMoreThanNoise();
+    }
     array.push_back(std::move(one));
   }
   return array;

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/markup.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "report/page_sources.h"
@@ -11,29 +12,6 @@ namespace fullbore::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string EscapeMarkup(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 // JSON that cannot end the script element around it: inside strings, markup becomes \u escapes; outside of
 // strings these characters do not occur.
@@ -100,8 +78,8 @@ Json PrintableJson(const Json& value) {
 }
 
 std::string PageFile(const PageParts& parts) {
-  const std::string title = EscapeMarkup(Printable(parts.title, true));
-  const std::string text = EscapeMarkup(PrintableLines(parts.text));
+  const std::string title = InHtml(Printable(parts.title, true));
+  const std::string text = InHtml(PrintableLines(parts.text));
   const std::string json = EscapeForScript(PrintableJson(parts.data).dump());
   return Fill(
       kPageHtml,

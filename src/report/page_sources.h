@@ -8,6 +8,8 @@ namespace fullbore::report {
 extern const std::string_view kPageHtml;  // with @TITLE@, @CSS@, @TEXT@, @DATA@ and @JS@ to be filled in
 extern const std::string_view kPageCss;
 extern const std::string_view kPageJs;
+extern const std::string_view kComparedCss;
+extern const std::string_view kComparedJs;
 extern const std::string_view kFindingPages;  // one after another
 
 }  // namespace fullbore::report

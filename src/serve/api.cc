@@ -21,13 +21,14 @@
 #include "serve/metrics_page.h"
 #include "serve/page_sources.h"
 #include "serve/run_filter.h"
+#include "serve/run_order.h"
 
 namespace fullbore::serve {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Run = std::pair<std::string, const watch::KnownRun*>;
+using Run = NamedRun;
 
 constexpr size_t kRunsOfAnAnswer = 500, kMostRunsOfAnAnswer = 10'000;
 constexpr size_t kFewestCompared = 2, kMostCompared = 8;
@@ -44,22 +45,6 @@ Response NotFound(const std::string& what) {
 }
 
 Response Failed(const Error& error, int status) { return Response::Failure(status, error.text, error.hint); }
-
-int64_t DurationNs(const watch::KnownRun& run) {
-  int64_t ns = 0;
-  for (const record::Stage& stage : run.summary.stages) ns += stage.end_ns - stage.begin_ns;
-  return ns;
-}
-
-// The part of its time that the first finding's fix would have saved.
-double WasteOf(const watch::KnownRun& run) {
-  return run.judgement && run.judgement->speedup > 1 ? 1 - 1 / run.judgement->speedup : 0;
-}
-
-double RateOf(const watch::KnownRun& run) {
-  if (!run.judgement) return 0;
-  return run.judgement->samples_per_s.value_or(run.judgement->steps_per_s);
-}
 
 Json JudgementJson(const watch::KnownRun& run) {
   const watch::Judgement& judgement = *run.judgement;
@@ -103,28 +88,6 @@ Json AboutRun(const std::string& name, const watch::KnownRun& run) {
   if (last.out_of_memory) json["out_of_memory"] = true;
   if (run.judgement) json["judgement"] = JudgementJson(run);
   return json;
-}
-
-// By how `sort` names it; a minus before it turns it around. False where it names nothing.
-bool Sort(std::vector<Run>& runs, std::string by) {
-  const bool down = by.starts_with('-');
-  if (down) by = by.substr(1);
-  std::function<double(const Run&)> key;
-  if (by == "begin")
-    key = [](const Run& run) { return static_cast<double>(run.second->summary.wall_begin_ns); };
-  if (by == "duration") key = [](const Run& run) { return static_cast<double>(DurationNs(*run.second)); };
-  if (by == "steps") key = [](const Run& run) { return static_cast<double>(run.second->summary.steps); };
-  if (by == "throughput") key = [](const Run& run) { return RateOf(*run.second); };
-  if (by == "waste") key = [](const Run& run) { return WasteOf(*run.second); };
-  if (by == "name") {
-    std::ranges::stable_sort(
-        runs, [&](const Run& a, const Run& b) { return down ? b.first < a.first : a.first < b.first; });
-    return true;
-  }
-  if (!key) return false;
-  std::ranges::stable_sort(
-      runs, [&](const Run& a, const Run& b) { return down ? key(b) < key(a) : key(a) < key(b); });
-  return true;
 }
 
 // The parameter as a number within bounds, `usual` where it is absent.
@@ -270,9 +233,8 @@ Response Api::ListRuns(const Request& request) {
     if (filter->Matches(name, *run)) matching.emplace_back(name, run);
   }
   const std::string sort = request.Query("sort");
-  if (!sort.empty() && !Sort(matching, sort)) {
-    return Response::Failure(400, "runs cannot be sorted by '" + sort + "'",
-                             "begin, duration, steps, throughput, waste or name; -begin is newest first");
+  if (!sort.empty() && !SortRuns(matching, sort)) {
+    return Response::Failure(400, "runs cannot be sorted by '" + sort + "'", kOrders);
   }
   Json json = {{"total", matching.size()}, {"runs", Json::array()}};
   for (size_t i = *offset; i < std::min(matching.size(), *offset + *limit); ++i)

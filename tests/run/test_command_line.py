@@ -28,6 +28,28 @@ def test_name_and_tags_find_a_run_again(fullbore):
     assert b"no run" in fullbore.call("runs", "-o", done.runs, "--tag", "team=speech").stdout
 
 
+def test_a_run_is_explained_and_noted_by_its_name(fullbore):
+    done = fullbore.run(*TRAIN, flags=["--name", "win"])
+    assert fullbore.call("explain", "win", "-o", done.runs).code == 0
+    secret = "https://user:secret@example.com/data"
+    assert fullbore.call("runs", "-o", done.runs, "--note", f"with {secret}", "win").code == 0
+    (run,) = runs_of(fullbore, done.runs)
+    assert "secret" not in run["note"] and run["note"].startswith("with https://")
+    assert fullbore.call("runs", "-o", done.runs, "--note", "alone").code == 2, "a note about which run?"
+
+
+def test_the_list_is_filtered_and_sorted_as_the_page_is(fullbore):
+    for name in ("second", "first"):
+        assert fullbore.call("run", "-q", "-o", "sorted", "--name", name, "--", *TRAIN).code == 0
+    listed = ["runs", "-o", "sorted", "--json", "-"]
+    names = [run["id"].rpartition("-")[2] for run in json.loads(fullbore.call(*listed, "--sort", "-begin").stdout)]
+    assert names == ["first", "second"]
+    (only,) = json.loads(fullbore.call(*listed, "--filter", "second").stdout)
+    assert only["id"].endswith("-second")
+    for wrong in (["--sort", "beauty"], ["--filter", "beauty:much"]):
+        assert fullbore.call("runs", "-o", "sorted", *wrong).code == 2
+
+
 def test_two_runs_in_the_same_minute_are_two_files(fullbore):
     flags = ["-o", "same"]
     for _ in range(2):

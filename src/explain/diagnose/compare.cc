@@ -100,13 +100,20 @@ double ValueOr0(const std::map<std::string, double>& map, const std::string& key
   return at == map.end() ? 0 : at->second;
 }
 
-void CompareShares(const Diagnosis& before, const Diagnosis& after, Comparison& comparison) {
+std::optional<ShareMove> MoveIn(const ShareMoves& moves, const std::string& name) {
+  const auto move = moves.find(name);
+  return move == moves.end() ? std::nullopt : std::optional(move->second);
+}
+
+void CompareShares(const Diagnosis& before, const Diagnosis& after, const ShareMoves& moves,
+                   Comparison& comparison) {
   std::set<std::string> names;
   for (const auto& [name, share] : before.shares) names.insert(name);
   for (const auto& [name, share] : after.shares) names.insert(name);
   for (const std::string& name : names) {
     const double a = ValueOr0(before.shares, name), b = ValueOr0(after.shares, name);
-    if (std::abs(a - b) >= kShareMoved) comparison.shares.push_back({name, "ratio", a, b, "", ""});
+    if (std::abs(a - b) >= kShareMoved)
+      comparison.shares.push_back({name, "ratio", a, b, "", "", MoveIn(moves, name)});
   }
   std::stable_sort(comparison.shares.begin(), comparison.shares.end(), [](const Change& x, const Change& y) {
     return std::abs(*x.after - *x.before) > std::abs(*y.after - *y.before);
@@ -142,7 +149,7 @@ void CompareResources(const Diagnosis& before, const Diagnosis& after, Compariso
   for (const auto& [name, resource] : before.resources) {
     const auto at = after.resources.find(name);
     if (at == after.resources.end()) continue;
-    Change change{name, resource.unit, resource.mean, at->second.mean, "", ""};
+    Change change{name, resource.unit, resource.mean, at->second.mean, "", "", {}};
     // A ratio that moves by less than a percentage point has not changed.
     if (resource.unit == "ratio" && std::abs(*change.after - *change.before) < kShareMoved) continue;
     if (resource.unit == "bytes/s" && std::max(*change.before, *change.after) < kIdleBytesPerS) continue;
@@ -167,7 +174,7 @@ void CompareFacts(const Diagnosis& before, const Diagnosis& after, Comparison& c
     const auto a = before.facts.find(key), b = after.facts.find(key);
     const std::string from = a == before.facts.end() ? "" : a->second,
                       to = b == after.facts.end() ? "" : b->second;
-    if (from != to && !NoisyFacts().count(key)) comparison.facts.push_back({key, "", {}, {}, from, to});
+    if (from != to && !NoisyFacts().count(key)) comparison.facts.push_back({key, "", {}, {}, from, to, {}});
   }
 }
 
@@ -258,10 +265,10 @@ std::string_view Name(Prediction prediction) {
   return "";
 }
 
-Comparison Compare(const Diagnosis& before, const Diagnosis& after) {
+Comparison Compare(const Diagnosis& before, const Diagnosis& after, const ShareMoves& moves) {
   Comparison comparison;
   CompareRates(before, after, comparison);
-  CompareShares(before, after, comparison);
+  CompareShares(before, after, moves, comparison);
   CompareResources(before, after, comparison);
   CompareFacts(before, after, comparison);
   for (const Finding& finding : before.findings) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "explain/diagnose/diagnosis.h"
+#include "explain/diagnose/share_noise.h"
 
 namespace fullbore::diagnose {
 
@@ -16,6 +17,7 @@ struct Change {
   std::string unit;  // "ratio", "bytes", "" for facts
   std::optional<double> before, after;
   std::string before_text, after_text;  // of facts
+  std::optional<ShareMove> move;        // of a share whose noise is known
 };
 
 // What became of the first run's prediction for its first finding.
@@ -49,6 +51,7 @@ struct Comparison {
   std::vector<std::string> other_changes;  // names of the facts that differ besides
 };
 
-Comparison Compare(const Diagnosis& before, const Diagnosis& after);
+// `moves`: of the shares, where they are known.
+Comparison Compare(const Diagnosis& before, const Diagnosis& after, const ShareMoves& moves = {});
 
 }  // namespace fullbore::diagnose

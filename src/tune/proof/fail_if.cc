@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "record/share.h"
 
 namespace fullbore::tune {
 
@@ -13,19 +14,42 @@ namespace {
 using Kind = FailIf::Kind;
 
 Error NoCondition(const std::string& text) {
-  return {ErrorCode::kInvalidArgument, fmt::format("--fail-if '{}' is no condition", text),
-          "there are slower, 'slower 3%', not-faster, 'not-faster 10%' and not-proven"};
+  return {
+      ErrorCode::kInvalidArgument, fmt::format("--fail-if '{}' is no condition", text),
+      "there are slower, 'slower 3%', not-faster, 'not-faster 10%', not-proven, 'samples_per_s < -3%' and\n"
+      "'data_wait > +3pt', or another share of the report"};
 }
 
-// "3%" as 0.03.
-std::optional<double> Percent(std::string_view text) {
-  if (!text.ends_with('%')) return std::nullopt;
-  const auto number = ParseDouble(Trim(text.substr(0, text.size() - 1)));
+// "3%" as 0.03, or "3pt".
+std::optional<double> Hundredths(std::string_view text, std::string_view unit) {
+  if (!text.ends_with(unit)) return std::nullopt;
+  const auto number = ParseDouble(Trim(text.substr(0, text.size() - unit.size())));
   return number && *number > 0 && *number < 1000 ? std::optional(*number / 100) : std::nullopt;
+}
+
+std::optional<double> Percent(std::string_view text) { return Hundredths(text, "%"); }
+
+// "data_wait > +3pt": the sign is that of the side which is looked at.
+std::optional<FailIf> ParseQuantity(std::string_view whole, size_t side) {
+  const bool grew = whole[side] == '>';
+  const std::string name(Trim(whole.substr(0, side)));
+  std::string_view by = Trim(whole.substr(side + 1));
+  if (!by.starts_with(grew ? '+' : '-')) return std::nullopt;
+  by.remove_prefix(1);
+  if (name == "samples_per_s") {
+    const auto percent = Percent(by);
+    if (grew || !percent || *percent >= 1) return std::nullopt;
+    return FailIf{Kind::kSlower, 1 - *percent, "", std::string(whole)};
+  }
+  const auto points = Hundredths(by, "pt");
+  if (!points || *points >= 1 || !record::ShareNamed(name)) return std::nullopt;
+  return FailIf{grew ? Kind::kShareGrew : Kind::kShareShrank, *points, name, std::string(whole)};
 }
 
 std::optional<FailIf> ParseOne(const std::string& text) {
   const std::string_view whole = Trim(text);
+  if (const size_t side = whole.find_first_of("<>"); side != std::string_view::npos)
+    return ParseQuantity(whole, side);
   const size_t end = std::min(whole.find_first_of(": \t"), whole.size());
   const std::string_view name = whole.substr(0, end);
   const std::string_view rest = Trim(whole.substr(std::min(end + 1, whole.size())));
@@ -57,24 +81,52 @@ Result<std::vector<FailIf>> ParseFailIf(const std::vector<std::string>& texts) {
   return conditions;
 }
 
+bool IsKnown(const FailIf& condition, const MeasuredChange& measured) {
+  return condition.IsOfShare() ? measured.shares.contains(condition.share) : measured.gain.has_value();
+}
+
 std::vector<double> ThresholdsOf(const std::vector<FailIf>& conditions) {
   std::vector<double> thresholds;
   for (const FailIf& condition : conditions) {
-    if (condition.kind != Kind::kNotProven) thresholds.push_back(condition.threshold);
+    if (condition.kind != Kind::kNotProven && !condition.IsOfShare())
+      thresholds.push_back(condition.threshold);
   }
   if (thresholds.empty()) thresholds.push_back(1);
   return thresholds;
 }
 
-std::vector<std::string> WhatHolds(const std::vector<FailIf>& conditions,
-                                   const std::optional<Proof::Gain>& gain) {
-  const bool is_told = gain && IsTold(*gain, ThresholdsOf(conditions));
+namespace {
+
+bool HoldsOfShare(const FailIf& condition, const diagnose::ShareMoves& shares) {
+  const auto move = shares.find(condition.share);
+  if (move == shares.end()) return false;
+  return condition.kind == Kind::kShareGrew ? move->second.low > condition.threshold
+                                            : move->second.high < -condition.threshold;
+}
+
+bool Holds(const FailIf& condition, const MeasuredChange& measured, const std::vector<double>& thresholds) {
+  const auto& gain = measured.gain;
+  switch (condition.kind) {
+    case Kind::kSlower:
+      return gain && gain->high < condition.threshold;
+    case Kind::kNotFaster:
+      return !gain || gain->low <= condition.threshold;
+    case Kind::kNotProven:
+      return !gain || !IsTold(*gain, thresholds);
+    case Kind::kShareGrew:
+    case Kind::kShareShrank:
+      return HoldsOfShare(condition, measured.shares);
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<std::string> WhatHolds(const std::vector<FailIf>& conditions, const MeasuredChange& measured) {
+  const std::vector<double> thresholds = ThresholdsOf(conditions);
   std::vector<std::string> holding;
   for (const FailIf& condition : conditions) {
-    const bool holds = condition.kind == Kind::kSlower      ? gain && gain->high < condition.threshold
-                       : condition.kind == Kind::kNotFaster ? !gain || gain->low <= condition.threshold
-                                                            : !is_told;
-    if (holds) holding.push_back(condition.text);
+    if (Holds(condition, measured, thresholds)) holding.push_back(condition.text);
   }
   return holding;
 }

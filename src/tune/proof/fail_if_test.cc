@@ -10,32 +10,32 @@ using testing::IsEmpty;
 
 std::vector<FailIf> Of(const std::vector<std::string>& texts) { return ParseFailIf(texts).value(); }
 
-using Gain = Proof::Gain;
+MeasuredChange Speed(double times, double low, double high) { return {Proof::Gain{times, low, high}, {}}; }
 
 TEST(FailIfTest, SlowerHoldsWhereTheWholeIntervalIs) {
   const auto conditions = Of({"slower", "slower 3%"});
-  EXPECT_THAT(WhatHolds(conditions, Gain{0.9, 0.85, 0.95}), ElementsAre("slower", "slower 3%"));
-  EXPECT_THAT(WhatHolds(conditions, Gain{0.97, 0.95, 0.99}), ElementsAre("slower")) << "by less, perhaps";
-  EXPECT_THAT(WhatHolds(conditions, Gain{0.9, 0.7, 1.1}), IsEmpty()) << "not proven";
-  EXPECT_THAT(WhatHolds(conditions, Gain{1.2, 1.1, 1.3}), IsEmpty());
-  EXPECT_THAT(WhatHolds(conditions, std::nullopt), IsEmpty());
+  EXPECT_THAT(WhatHolds(conditions, Speed(0.9, 0.85, 0.95)), ElementsAre("slower", "slower 3%"));
+  EXPECT_THAT(WhatHolds(conditions, Speed(0.97, 0.95, 0.99)), ElementsAre("slower")) << "by less, perhaps";
+  EXPECT_THAT(WhatHolds(conditions, Speed(0.9, 0.7, 1.1)), IsEmpty()) << "not proven";
+  EXPECT_THAT(WhatHolds(conditions, Speed(1.2, 1.1, 1.3)), IsEmpty());
+  EXPECT_THAT(WhatHolds(conditions, {}), IsEmpty());
 }
 
 TEST(FailIfTest, NotFasterHoldsUnlessTheWholeIntervalIs) {
   const auto conditions = Of({"not-faster", "not-faster 10%"});
-  EXPECT_THAT(WhatHolds(conditions, Gain{1.2, 1.15, 1.25}), IsEmpty());
-  EXPECT_THAT(WhatHolds(conditions, Gain{1.2, 1.05, 1.35}), ElementsAre("not-faster 10%"));
-  EXPECT_THAT(WhatHolds(conditions, Gain{1.2, 0.9, 1.5}), ElementsAre("not-faster", "not-faster 10%"));
-  EXPECT_THAT(WhatHolds(conditions, std::nullopt), ElementsAre("not-faster", "not-faster 10%"));
+  EXPECT_THAT(WhatHolds(conditions, Speed(1.2, 1.15, 1.25)), IsEmpty());
+  EXPECT_THAT(WhatHolds(conditions, Speed(1.2, 1.05, 1.35)), ElementsAre("not-faster 10%"));
+  EXPECT_THAT(WhatHolds(conditions, Speed(1.2, 0.9, 1.5)), ElementsAre("not-faster", "not-faster 10%"));
+  EXPECT_THAT(WhatHolds(conditions, {}), ElementsAre("not-faster", "not-faster 10%"));
 }
 
 TEST(FailIfTest, NotProvenIsAboutWhatTheOthersAsk) {
-  EXPECT_THAT(WhatHolds(Of({"not-proven"}), Gain{1.0, 0.9, 1.1}), ElementsAre("not-proven"));
-  EXPECT_THAT(WhatHolds(Of({"not-proven"}), Gain{0.8, 0.7, 0.9}), IsEmpty()) << "slower is proven";
-  EXPECT_THAT(WhatHolds(Of({"not-proven"}), std::nullopt), ElementsAre("not-proven"));
+  EXPECT_THAT(WhatHolds(Of({"not-proven"}), Speed(1.0, 0.9, 1.1)), ElementsAre("not-proven"));
+  EXPECT_THAT(WhatHolds(Of({"not-proven"}), Speed(0.8, 0.7, 0.9)), IsEmpty()) << "slower is proven";
+  EXPECT_THAT(WhatHolds(Of({"not-proven"}), {}), ElementsAre("not-proven"));
   const auto conditions = Of({"slower 3%", "not-proven"});
-  EXPECT_THAT(WhatHolds(conditions, Gain{1.0, 0.98, 1.02}), IsEmpty()) << "at most 2 % slower";
-  EXPECT_THAT(WhatHolds(conditions, Gain{0.98, 0.95, 1.01}), ElementsAre("not-proven"));
+  EXPECT_THAT(WhatHolds(conditions, Speed(1.0, 0.98, 1.02)), IsEmpty()) << "at most 2 % slower";
+  EXPECT_THAT(WhatHolds(conditions, Speed(0.98, 0.95, 1.01)), ElementsAre("not-proven"));
 }
 
 TEST(FailIfTest, AsksOfTheMeasurementWhatTheConditionsWant) {
@@ -49,9 +49,49 @@ TEST(FailIfTest, AColonNeedsNoQuotes) {
   EXPECT_EQ(Of({" slower   2.5 % "}).front().threshold, 0.975);
 }
 
+TEST(FailIfTest, SamplesASecondAreAnotherWordForSlower) {
+  const FailIf condition = Of({"samples_per_s < -3%"}).front();
+  EXPECT_EQ(condition.kind, FailIf::Kind::kSlower);
+  EXPECT_EQ(condition.threshold, 0.97);
+  EXPECT_EQ(Of({"samples_per_s<-3%"}).front().threshold, 0.97);
+  EXPECT_THAT(WhatHolds({condition}, Speed(0.94, 0.92, 0.96)), ElementsAre("samples_per_s < -3%"));
+}
+
+TEST(FailIfTest, AShareHasMovedWhereItsWholeIntervalHas) {
+  const auto conditions = Of({"data_wait > +3pt", "backward < -2pt"});
+  const auto moved = [](double data_low, double data_high, double low, double high) {
+    return MeasuredChange{{}, {{"data_wait", {data_low, data_high}}, {"backward", {low, high}}}};
+  };
+  EXPECT_THAT(WhatHolds(conditions, moved(0.04, 0.06, -0.05, -0.03)),
+              ElementsAre("data_wait > +3pt", "backward < -2pt"));
+  EXPECT_THAT(WhatHolds(conditions, moved(0.02, 0.06, -0.05, -0.01)), IsEmpty()) << "perhaps";
+  EXPECT_THAT(WhatHolds(conditions, moved(-0.06, -0.04, 0.03, 0.05)), IsEmpty()) << "the other way";
+  EXPECT_THAT(WhatHolds(conditions, {}), IsEmpty());
+  EXPECT_FALSE(IsKnown(conditions.front(), Speed(1, 1, 1))) << "a speed says nothing of a share";
+  EXPECT_THAT(ThresholdsOf(conditions), ElementsAre(1)) << "nor does a share ask for a speed";
+}
+
 TEST(FailIfTest, RefusesWhatItDoesNotKnowWithTheList) {
-  for (const char* text : {"", "faster", "slower 3", "slower 0%", "slower 100%", "slower -3%",
-                           "not-proven 3%", "slower 3% 4%", "slow", "slower:", "not-faster x%"}) {
+  for (const char* text : {"",
+                           "faster",
+                           "slower 3",
+                           "slower 0%",
+                           "slower 100%",
+                           "slower -3%",
+                           "not-proven 3%",
+                           "slower 3% 4%",
+                           "slow",
+                           "slower:",
+                           "not-faster x%",
+                           "samples_per_s < 3%",
+                           "samples_per_s > +3%",
+                           "samples_per_s < -3pt",
+                           "data_wait > 3pt",
+                           "data_wait > +3%",
+                           "data_wait > -3pt",
+                           "waiting > +3pt",
+                           "< -3%",
+                           "data_wait > +0pt"}) {
     const auto parsed = ParseFailIf({"slower", text});
     ASSERT_FALSE(parsed.ok()) << text;
     EXPECT_EQ(parsed.error().code, ErrorCode::kInvalidArgument);
