@@ -86,10 +86,9 @@ class Flame {
     return placed;
   }
 
-  draw() {
+  draw(hadFocus = this.picture.contains(document.activeElement)) {
     const room = this.picture.clientWidth;
     if (!room) return;
-    const hadFocus = this.picture.contains(document.activeElement);
     const placed = this.layout().filter((each) => each.width * room >= kNarrowest);
     this.buttons = new Map(placed.map((each) => [each.frame, this.button(each)]));
     this.picture.style.height = kFrameHeight * (1 + Math.max(...placed.map((each) => each.frame.depth))) + "px";
@@ -127,7 +126,7 @@ class Flame {
 
   zoom(frame) {
     this.shown = this.focused = frame;
-    this.draw();
+    this.draw(true);
   }
 
   onKey(event) {
