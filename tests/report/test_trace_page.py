@@ -82,9 +82,9 @@ def test_a_table_is_chosen_and_says_what_it_leaves_out(pages, tmp_path):
 
 def test_the_roofline_has_a_dot_for_each_operator_below_the_roof(pages, tmp_path):
     script = """
-      const roof = document.querySelector("#roofline .roof"), dot = document.querySelector("#roofline .dot");
-      const top = roof.getBBox().y;
-      said = [document.querySelectorAll("#roofline .dot").length, dot.cy.baseVal.value > top, dot.textContent];
+      const line = document.querySelector("#roofline .roof"), dot = document.querySelector("#roofline .dot");
+      const highest = line.getBBox().y;
+      said = [document.querySelectorAll("#roofline .dot").length, dot.cy.baseVal.value > highest, dot.textContent];
     """
     dots, is_below, says = said_by(pages, tmp_path, "page", script)
     assert (dots, is_below) == (1, True)
