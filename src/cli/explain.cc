@@ -11,6 +11,7 @@
 #include "cli/results.h"
 #include "cli/sections.h"
 #include "cli/subcommand.h"
+#include "cli/trace_page.h"
 #include "cli/traces.h"
 #include "cli/trials.h"
 #include "cli/what_if.h"
@@ -122,15 +123,18 @@ int Explain(Flags& flags) {
   const Result<double> step_s =
       flags.step_time.empty() ? Result<double>(0.0) : ParsePositiveSeconds("--step-time", flags.step_time);
   if (!step_s) return Fail(step_s.error(), kExitUsage);
-  auto recording = flags.pid != 0 ? RecordProcess(flags)
-                   : traces       ? ReadTraces(flags.what, flags.sections.like_hta)
-                                  : ReadRecordedRun(flags);
+  TracePage trace_page;
+  auto recording =
+      flags.pid != 0 ? RecordProcess(flags)
+      : traces ? ReadTraces(flags.what, flags.sections.like_hta, flags.html.wanted() ? &trace_page : nullptr)
+               : ReadRecordedRun(flags);
   if (!recording) return Fail(recording.error(), StatusOf(recording.error()));
   if (*step_s > 0) recording = diagnose::Unslowed(std::move(*recording), *step_s * 1e9);
   ReportTargets targets;
   targets.json = flags.json;
   targets.html = flags.html;
   targets.what_if = *what_if;
+  if (traces) targets.trace_page = &trace_page;
   targets.terminal = !flags.quiet && !AnyToStandardOutput({&flags.json, &flags.html});
   if (auto written = WriteReports(std::move(*recording), targets); !written)
     return Fail(written.error(), kExitFailure);

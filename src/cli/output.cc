@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "cli/device_windows.h"
 #include "cli/results.h"
 #include "cli/subcommand.h"
+#include "cli/trace_page.h"
 #include "explain/diagnose/device_window.h"
 #include "explain/diagnose/diagnose.h"
 #include "record/run_of_nodes.h"
@@ -226,8 +228,11 @@ report::Explained ExplainAll(record::Recording recording, const std::vector<cons
 Result<void> WriteReports(record::Recording recording, const ReportTargets& targets) {
   const report::Explained explained = ExplainAll(std::move(recording), targets.what_if);
   Result<void> html, json;
-  if (targets.html.wanted())
-    html = targets.html.Write(report::ToHtml(explained.verdict(), explained.recording));
+  if (targets.html.wanted()) {
+    nlohmann::ordered_json more = nlohmann::ordered_json::object();
+    if (targets.trace_page != nullptr) targets.trace_page->AddTo(more);
+    html = targets.html.Write(report::ToHtml(explained.verdict(), explained.recording, more));
+  }
   if (targets.terminal) {
     FILE* out = targets.to_stderr ? stderr : stdout;
     const std::string text = report::ToTerminal(explained.stages, report::StyleFor(fileno(out)),

@@ -54,9 +54,12 @@ std::vector<std::filesystem::path> RunFiles(const std::string& directory);
 report::Explained ExplainAll(record::Recording recording,
                              const std::vector<const replay::Change*>& what_if = {});
 
+class TracePage;
+
 struct ReportTargets {
   ResultFile json{"--json", kJsonResult};
   ResultFile html{"--html", kHtmlResult};
+  const TracePage* trace_page = nullptr;  // of traces: what the HTML report has besides
   std::vector<const replay::Change*> what_if;
   std::string again;  // the command that prints the report again
   bool terminal = true;

@@ -30,6 +30,7 @@
 #include "cli/output.h"
 #include "cli/results.h"
 #include "cli/subcommand.h"
+#include "cli/trials.h"
 #include "measure/collect/node_of_run.h"
 #include "measure/collect/run_name.h"
 #include "measure/collect/run_place.h"
@@ -53,6 +54,8 @@ struct Flags {
   std::vector<std::string> tags;
   ResultFile json{"--json", kJsonResult}, html{"--html", kHtmlResult};
   std::string windows;
+  std::string time;  // of --for
+  int64_t steps = 0;
   std::string rules;
   std::vector<std::string> trackers;
   bool no_hook = false, no_command = false, fast_data = false, autopilot = false, keep_windows = false;
@@ -100,6 +103,23 @@ Result<std::string> WindowsAskedFor(const std::string& text) {
       ErrorCode::kInvalidArgument,
       fmt::format("run: --windows '{}' is not off, N@STEP (N up to {}) or every TIME", text, kMaxWindowSteps),
       "for instance --windows 4@100 or --windows 'every 10m'"};
+}
+
+// Where the command is to be stopped; nothing where it ends by itself.
+Result<std::optional<collect::Limit>> LimitOf(const Flags& flags) {
+  if (flags.time.empty() && flags.steps == 0) return std::optional<collect::Limit>();
+  if (flags.steps > 0 && flags.no_hook) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "run: --steps counts what the hook sees, which --no-hook leaves out",
+                 "say how long instead: --for 60s"};
+  }
+  collect::Limit limit;
+  if (flags.steps > 0) limit.steps = flags.steps;
+  if (flags.time.empty()) return std::optional(limit);
+  const auto seconds = ParsePositiveSeconds("--for", flags.time);
+  if (!seconds) return seconds.error();
+  limit.time_ns = static_cast<int64_t>(*seconds * 1e9);
+  return std::optional(limit);
 }
 
 Result<std::map<std::string, std::string>> ParseTags(const std::vector<std::string>& texts) {
@@ -223,13 +243,19 @@ void KeepWindows(const record::Recording& recording, const std::string& run_file
   }
 }
 
+// The command's, unless we ended it: then it says whether there is what was asked for.
+int ExitStatusOf(const collect::RunOutcome& outcome) {
+  if (!outcome.was_ended) return outcome.exit_status;
+  return outcome.path.empty() || !outcome.wrote_everything ? kExitFailure : 0;
+}
+
 int Report(const Flags& flags, const collect::RunOutcome& outcome) {
-  if (outcome.path.empty()) return outcome.exit_status;  // nothing was recorded, as reported already
-  if (flags.run.starter) return 0;                       // nobody waits for a report
+  if (outcome.path.empty()) return ExitStatusOf(outcome);  // nothing was recorded, as reported already
+  if (flags.run.starter) return 0;                         // nobody waits for a report
   auto recording = record::ReadRun(outcome.path);
   if (!recording) {
     Fail(recording.error(), 0);
-    return outcome.exit_status;
+    return ExitStatusOf(outcome);
   }
   if (flags.keep_windows) KeepWindows(*recording, outcome.path);
   ReportTargets targets;
@@ -247,7 +273,7 @@ int Report(const Flags& flags, const collect::RunOutcome& outcome) {
     Fail(written.error(), 0);
   else if (flags.open)
     OpenReport(targets.html.path);
-  return outcome.exit_status;
+  return ExitStatusOf(outcome);
 }
 
 // What the command reads, and what is read for it.
@@ -289,6 +315,9 @@ int RunIt(Flags& flags, const Invocation& invocation) {
   }
   auto companions = CompanionsFor(flags);
   if (!companions) return Fail(companions.error(), kExitUsage);
+  const auto limit = LimitOf(flags);
+  if (!limit) return Fail(limit.error(), kExitUsage);
+  flags.run.limit = *limit;
   flags.run.tags = *tags;
   if (auto found = FindNode(flags, invocation.command); !found) return Fail(found.error(), kExitUsage);
   flags.run.command = invocation.command;
@@ -327,7 +356,7 @@ int RunIt(Flags& flags, const Invocation& invocation) {
     return Report(flags, outcome);
   } catch (
       const std::exception& error) {  // a bug, or no memory: the exit status is the command's all the same
-    return Fail({ErrorCode::kInternal, std::string("no report: ") + error.what(), ""}, outcome.exit_status);
+    return Fail({ErrorCode::kInternal, std::string("no report: ") + error.what(), ""}, ExitStatusOf(outcome));
   }
 }
 
@@ -381,6 +410,16 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
       ->type_name("WHEN");
   app.add_flag("--keep-windows", flags->keep_windows,
                "Keep their last traces beside the run file, for Perfetto and `fullbore explain`");
+  app.add_option(
+         "--for", flags->time,
+         "End the command after this time, or as soon as the verdict is sure: for a profile. It is asked as\n"
+         "by Ctrl-C, later with SIGTERM and SIGKILL, and so is all that it started. The exit status is then\n"
+         "0 where the profile was recorded")
+      ->type_name("TIME");
+  app.add_option("--steps", flags->steps,
+                 "The same after so many training steps; with --for, what comes first")
+      ->check(CLI::PositiveNumber)
+      ->type_name("N");
   app.add_option("--rules", flags->rules, kRulesHelp)->type_name("FILE");
   app.add_option(
          "--log", flags->trackers,

@@ -12,6 +12,7 @@
 #include "base/print.h"
 #include "base/text.h"
 #include "cli/output.h"
+#include "cli/trace_page.h"
 #include "explain/analyze/like_hta.h"
 #include "explain/ingest/trace_files.h"
 #include "record/run_of_nodes.h"
@@ -98,9 +99,14 @@ ingest::TraceOptions TraceOptionsFor(ReadingLine* line, bool like_hta) {
   return options;
 }
 
-Result<record::Recording> ReadTraces(const std::vector<std::string>& paths, bool like_hta) {
+Result<record::Recording> ReadTraces(const std::vector<std::string>& paths, bool like_hta, TracePage* page) {
   ReadingLine line;
-  return ingest::ReadTraces(paths, TraceOptionsFor(&line, like_hta));
+  ingest::TraceOptions options = TraceOptionsFor(&line, like_hta);
+  if (page != nullptr) {
+    options.stacks = true;
+    options.look = [page](const timeline::DeviceTrace& trace) { page->Take(trace); };
+  }
+  return ingest::ReadTraces(paths, options);
 }
 
 }  // namespace fullbore::cli

@@ -41,6 +41,10 @@ class ReadingLine {
 // Options that draw the progress line, with HTA's window and rounding if asked for.
 ingest::TraceOptions TraceOptionsFor(ReadingLine* line, bool like_hta);
 
-Result<record::Recording> ReadTraces(const std::vector<std::string>& paths, bool like_hta);
+class TracePage;
+
+// `page`, where one is wanted, takes what it shows from each trace.
+Result<record::Recording> ReadTraces(const std::vector<std::string>& paths, bool like_hta,
+                                     TracePage* page = nullptr);
 
 }  // namespace fullbore::cli

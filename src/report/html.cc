@@ -14,8 +14,15 @@ std::string PageJson(const diagnose::Diagnosis& diagnosis, const record::Recordi
 std::string PaletteJson() { return PaletteData().dump(); }
 
 std::string ToHtml(const diagnose::Diagnosis& diagnosis, const record::Recording& recording) {
-  return PageFile({PageTitle(diagnosis), ToTerminal(diagnosis, {100, false, true}),
-                   PageData(diagnosis, recording), std::string(kPageCss), std::string(kPageJs)});
+  return ToHtml(diagnosis, recording, nlohmann::ordered_json::object());
+}
+
+std::string ToHtml(const diagnose::Diagnosis& diagnosis, const record::Recording& recording,
+                   const nlohmann::ordered_json& more) {
+  nlohmann::ordered_json data = PageData(diagnosis, recording);
+  data.update(more);
+  return PageFile({PageTitle(diagnosis), ToTerminal(diagnosis, {100, false, true}), std::move(data),
+                   std::string(kPageCss), std::string(kPageJs)});
 }
 
 }  // namespace fullbore::report

@@ -2,6 +2,7 @@
 // paper and phones. Texts of the recording reach the page as JSON, and from there only as text nodes.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "explain/diagnose/diagnosis.h"
@@ -12,6 +13,9 @@ namespace fullbore::report {
 // The charts show the judged stage (diagnose::JudgedStage). A few hundred kilobytes, however long the run
 // was: series and step windows are thinned out to what a screen can show.
 std::string ToHtml(const diagnose::Diagnosis& diagnosis, const record::Recording& recording);
+// With more than a recording has: `more` is merged into what the page is made of.
+std::string ToHtml(const diagnose::Diagnosis& diagnosis, const record::Recording& recording,
+                   const nlohmann::ordered_json& more);
 
 // What such a page is built from, as JSON, for a page that fetches it. Private to web/; may change with it.
 std::string PageJson(const diagnose::Diagnosis& diagnosis, const record::Recording& recording);

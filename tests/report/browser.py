@@ -93,7 +93,11 @@ def axe_violations(reports: Path, profile: Path, name: str, theme: str, width: i
 
 
 def on_a_telephone(reports: Path, profile: Path, name: str) -> tuple[int, int, list[str]]:
-    """The room for the page, the width that it takes, and what is wider than that."""
+    return without_room(reports, profile, name, 390)
+
+
+def without_room(reports: Path, profile: Path, name: str, width: int) -> tuple[int, int, list[str]]:
+    """The room for the page in a window so wide, the width that it takes, and what is wider than that."""
     script = """
       document.querySelectorAll("details").forEach((each) => { each.open = true; });
       const room = document.documentElement.clientWidth;
@@ -104,8 +108,8 @@ def on_a_telephone(reports: Path, profile: Path, name: str) -> tuple[int, int, l
       parent.document.body.append("said:" + JSON.stringify(said) + ":said");
     """
     page = with_script(reports, name, script).read_text(encoding="utf-8")
-    telephone = profile / "telephone.html"  # a headless window is at least 500 pixels wide, a frame is not
-    telephone.write_text(f'<iframe width="390" height="800" style="border:0" srcdoc="{html.escape(page)}"></iframe>')
-    shown, console = in_browser(telephone, profile)
+    window = profile / "window.html"  # a headless window is at least 500 pixels wide, a frame is not
+    window.write_text(f'<iframe width="{width}" height="800" style="border:0" srcdoc="{html.escape(page)}"></iframe>')
+    shown, console = in_browser(window, profile, width=max(width, 1200))
     assert console == []
     return tuple(_said(shown))

@@ -61,3 +61,13 @@ def test_quiet_is_quiet(fullbore, torch_python):
     script = fullbore.script("train.py", PROGRAM)
     done = fullbore.run(torch_python, script, "storage", flags=["--quiet"], env=LOOK_EACH_SECOND)
     assert done.stderr == ""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("flags", [[], ["--quiet"]])
+def test_a_profile_ends_as_soon_as_the_verdict_is_sure(fullbore, torch_python, flags):
+    endless = PROGRAM.replace("time.monotonic() + 9", "time.monotonic() + 1000")
+    script = fullbore.script("train.py", endless)
+    done = fullbore.run(torch_python, script, "storage", flags=["--for", "90s", *flags], env=LOOK_EACH_SECOND)
+    assert done.code == 0, done.stderr
+    assert any("with a verdict that is sure" in note for note in done.report["notes"])

@@ -1,7 +1,7 @@
 // The page, from what was recorded. A page of a live run opens it again and again.
 "use strict";
 
-let data, report, looks, axis, timeline; // of what is shown
+let data, report, looks, axis, timeline, flame; // of what is shown
 const lookOf = (share) => looks.get(share) || looks.get("host_other");
 
 // ---- charts --------------------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ function chartsSection() {
 // ---- the whole page --------------------------------------------------------------------------------------------
 
 function draw() {
-  for (const each of [axis, timeline && timeline.axis]) if (each) each.draw();
+  for (const each of [axis, timeline && timeline.axis, flame]) if (each) each.draw();
 }
 
 // Shows what was recorded, in the place of what was shown before: of a live run that is the same, grown longer. The
@@ -108,6 +108,7 @@ function openPage(recorded) {
   axis.off = off;
   timeline = timelineSection(data);
   pinned = null;
+  flame = null;
   paletteStyle(data.palette);
   document
     .getElementById("page")
@@ -127,6 +128,9 @@ function openPage(recorded) {
         linesSection(),
         kernelsSection(),
         operatorsSection(),
+        flameSection(),
+        rooflineSection(),
+        traceTablesSection(),
         notesSection(),
         factsSection(),
         textSection(),

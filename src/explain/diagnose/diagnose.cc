@@ -29,6 +29,7 @@ using record::Stage;
 namespace {
 
 constexpr char kReader[] = "ingest";  // of traces; what else is only for information stays in the run file
+constexpr char kLimit[] = "--for";    // of runs that we ended
 
 void FillResources(const View& view, Diagnosis& diagnosis) {
   for (const record::Series& series : view.stage().series) {
@@ -274,7 +275,7 @@ Diagnosis Diagnose(const record::Recording& recording, const std::string& stage_
   for (const record::Message& message : stage->messages) {
     if (message.severity != record::Severity::kInfo)
       diagnosis.messages.push_back(message.source + ": " + message.text);
-    else if (message.source == kReader)
+    else if (message.source == kReader || message.source == kLimit)
       diagnosis.notes.push_back(message.text);
   }
   const View view(recording, *stage);

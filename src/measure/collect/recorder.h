@@ -38,6 +38,7 @@ class Recorder {
   int64_t Tick(int64_t now_ns);  // returns when the next one is due
   // Of the command: all that is recorded is by this clock, and nothing while it stands.
   OwnClock& clock() { return clock_; }
+  void Say(record::Message message);  // to the user, and into the run file
   // Writes the last readings and the end of the stage. `exit_status` is empty if
   // the command was left running.
   record::StageState Finish(int64_t now_ns, std::optional<int> exit_status,
@@ -72,7 +73,6 @@ class Recorder {
   void NumberRanks();
   void SampleProbes(int64_t now_ns, bool slow_ones);
   void Flush(int64_t now_ns);
-  void Say(record::Message message);
   void DrainRanks(bool last);
   void TakeDeviceWindows(RankTracker& tracker);
 

@@ -92,6 +92,9 @@ class Session {
   void Loop(Command& command);
   void OnSignal(const signalfd_siginfo& info, Command& command);
   void OnTrialSignal(int signal);
+  void EndWhereOver(int64_t now_ns);
+  void EndAtLimit(int64_t now_ns);
+  void FinishRecording(const Command& command);
   void TakeTurn(int64_t now_ns);
   void Pause(int signal);
   bool IsForCommand(const signalfd_siginfo& info);
@@ -105,13 +108,15 @@ class Session {
   StatusLine status_;
   std::optional<GroupWitness> witness_;
   std::optional<Recorder> recorder_;  // none if nothing can be recorded
-  std::optional<Ending> ending_;      // of a trial
-  bool stands_ = false;               // a trial, while another one has its turn
+  std::optional<Ending> ending_;      // of a trial, or at a limit
+  std::string why_ended_;             // at a limit
+  bool verdict_is_sure_ = false;
+  bool stands_ = false;  // a trial, while another one has its turn
   std::optional<int> interrupted_by_;
   RunPlace place_;
   std::string channel_directory_;  // empty if there is none
   std::string trace_directory_;    // of large files; the same where the channel is not in memory
-  int64_t begin_ns_ = 0;
+  int64_t begin_ns_ = MonotonicNs();
   int64_t next_status_ns_ = 0;
   int64_t next_beat_ns_ = 0;
   std::vector<std::string> to_say_;
@@ -237,21 +242,18 @@ RunResult Session::Run() {
     return RunFailure{command.error(),
                       command.error().code == ErrorCode::kNotFound ? kStatusNotFound : kStatusNotExecutable};
   }
-  if (options_.trial) ending_.emplace(command->ancestor(), ProcessMark());
+  if (options_.trial)
+    ending_ = Ending::OfTrial(command->ancestor(), ProcessMark());
+  else if (options_.limit && !options_.starter)
+    ending_ = Ending::AsCtrlC(command->pid(), ProcessMark());
   if (writer) StartRecorder(std::move(*writer), *command);
   Loop(*command);
   status_.Hide();
   command->EndRest();
-  if (ending_) ending_->KillRest();
   const bool was_ended = ending_ && ending_->begun();
-  WithRecorder([&](Recorder& recorder) {
-    // How a command ended that we ended says nothing about it.
-    if (was_ended)
-      recorder.Finish(MonotonicNs(), 0, std::nullopt);
-    else
-      recorder.Finish(MonotonicNs(), command->exit_status(), command->ended_by_signal());
-    KeepWhatWasDeleted();
-  });
+  if (was_ended) ending_->EndRest();
+  if (options_.trial) ending_->KillRest();
+  FinishRecording(*command);
   for (const std::string& text : to_say_) Say(text);
   Remove(channel_place());
   return RunOutcome{place_.run_id,
@@ -261,6 +263,22 @@ RunResult Session::Run() {
                     recorder_ && recorder_->out_of_memory(),
                     was_ended,
                     interrupted_by_};
+}
+
+// How a command ended that we ended says nothing about it.
+void Session::FinishRecording(const Command& command) {
+  WithRecorder([&](Recorder& recorder) {
+    if (!why_ended_.empty()) {
+      recorder.Say({MonotonicNs(), record::Severity::kInfo, "--for",
+                    fmt::format("fullbore ended the command {}; its exit status was then {}", why_ended_,
+                                command.exit_status().value_or(0))});
+    }
+    if (ending_ && ending_->begun())
+      recorder.Finish(MonotonicNs(), 0, std::nullopt);
+    else
+      recorder.Finish(MonotonicNs(), command.exit_status(), command.ended_by_signal());
+    KeepWhatWasDeleted();
+  });
 }
 
 Result<Command> Session::Start(const std::map<std::string, std::string>& environment) {
@@ -366,11 +384,7 @@ void Session::Loop(Command& command) {
       ShowStatus(recorder);
     });
     LetOthersLook(now_ns);
-    if (ending_) {
-      if (options_.trial->is_over(now_ns)) ending_->Begin();
-      TakeTurn(now_ns);
-      ending_->Tick(now_ns);
-    }
+    if (ending_) EndWhereOver(now_ns);
     if (now_ns >= next_beat_ns_ && !channel_directory_.empty()) {
       Beat(channel_place());
       next_beat_ns_ = now_ns + kBeatNs;
@@ -383,7 +397,8 @@ void Session::Loop(Command& command) {
     poll(ready, std::size(ready), static_cast<int>(wait_ms));
     for (auto change = command.Poll(); change != Command::Change::kNone; change = command.Poll()) {
       if (change == Command::Change::kEnded) return;
-      if (change == Command::Change::kStopped && !ending_) StopWithCommand(*command.stopped_by_signal());
+      if (change == Command::Change::kStopped && !options_.trial)
+        StopWithCommand(*command.stopped_by_signal());
     }
     while (const auto info = signals_.Next()) OnSignal(*info, command);
   }
@@ -396,13 +411,38 @@ void Session::LetOthersLook(int64_t now_ns) {
       if (!options_.quiet) Say(line);
     }
   }
-  if (!recorder_ || !options_.onlook || options_.quiet || !options_.run_id.empty() || IsNested()) return;
-  if (const auto said = options_.onlook(place_.path, now_ns)) Say(*said);
+  const bool heeded = !options_.quiet || options_.limit;
+  if (!recorder_ || !options_.onlook || !heeded || !options_.run_id.empty() || IsNested()) return;
+  const auto said = options_.onlook(place_.path, now_ns);
+  if (said && !options_.quiet) Say(*said);
+  verdict_is_sure_ = verdict_is_sure_ || said;
+}
+
+void Session::EndWhereOver(int64_t now_ns) {
+  if (options_.trial) {
+    if (options_.trial->is_over(now_ns)) ending_->Begin();
+    TakeTurn(now_ns);
+  } else if (!ending_->begun()) {
+    EndAtLimit(now_ns);
+  }
+  ending_->Tick(now_ns);
+}
+
+void Session::EndAtLimit(int64_t now_ns) {
+  const int64_t steps = recorder_ ? recorder_->live(now_ns).training.steps : 0;
+  const auto why = WhyOver(*options_.limit, {now_ns - begin_ns_, steps, verdict_is_sure_});
+  if (!why) return;
+  why_ended_ = *why;
+  ending_->Begin();
+  status_.Hide();
+  if (!options_.quiet) Say(fmt::format("the command is ended {}", why_ended_));
 }
 
 void Session::OnSignal(const signalfd_siginfo& info, Command& command) {
   if (info.ssi_signo == SIGCHLD) return;
-  if (ending_) return OnTrialSignal(static_cast<int>(info.ssi_signo));
+  if (options_.trial) return OnTrialSignal(static_cast<int>(info.ssi_signo));
+  // Somebody ends it before us: how it ends is then theirs, and the command's.
+  if (ending_ && !ending_->begun() && AsksToEnd(static_cast<int>(info.ssi_signo))) ending_.reset();
   // A shell sends SIGCONT to the whole group.
   if (info.ssi_signo == SIGCONT && !command.stopped_by_signal()) return;
   if (IsForCommand(info)) command.Send(static_cast<int>(info.ssi_signo));

@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "measure/collect/command.h"
+#include "measure/collect/limit.h"
 #include "measure/collect/rank_tracker.h"
 #include "measure/collect/run_place.h"
 #include "measure/collect/starter.h"
@@ -47,11 +48,14 @@ struct RunOptions {
   std::string package_directory;   // holds the Python package fullbore, for the hook; empty: none
   bool keep_command_lines = true;  // with their secrets masked
   bool quiet = false;              // no start message, no status line
-  // Called some times a second while the command runs, unless `quiet`, with the path of the run file and the time of
-  // MonotonicNs(): what it returns is said on the terminal. May be empty; must neither block nor throw.
+  // Called some times a second while the command runs, unless `quiet` without a limit, with the path of the run file and
+  // the time of MonotonicNs(): what it returns is a verdict that is sure, and said on the terminal. May be empty; must
+  // neither block nor throw.
   std::function<std::optional<std::string>(const std::string& run_file, int64_t now_ns)> onlook;
   // The same for every run that is recorded, quiet or not.
   std::function<std::vector<std::string>(const std::string& run_file)> keep_watch;
+  // The command is stopped there, as Ctrl-C would stop it, with all that it started; not one that somebody else starts.
+  std::optional<Limit> limit;
   std::optional<TrialRun> trial;
   // Who starts the command in our place; the run's id is then `name` or `run_id` as it is. What cannot be recorded in its
   // directory is not recorded, and leaves nothing. Outlives the run.
@@ -66,7 +70,7 @@ struct RunOutcome {
   int exit_status = 0;  // of the command, as a shell shows it
   bool wrote_everything = true;
   bool out_of_memory = false;         // the kernel killed a process of it
-  bool was_ended = false;             // a trial: by us
+  bool was_ended = false;             // by us: a trial, or at a limit
   std::optional<int> interrupted_by;  // a trial: the signal that we got meanwhile
 };
 
