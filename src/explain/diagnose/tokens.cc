@@ -101,6 +101,11 @@ std::optional<SampleTokens> SampleTokensOf(const View& view) {
   return tokens;
 }
 
+bool AreOfTheSameSamples(double tokens, double others) {
+  constexpr double kAnotherSample = 1.25;
+  return std::max(tokens, others) <= kAnotherSample * std::min(tokens, others);
+}
+
 int64_t BatchesSorted(std::optional<int64_t> samples, double batch) {
   if (!samples || batch <= 0) return kBatchesSorted;
   const double part = static_cast<double>(*samples) / (batch * static_cast<double>(kPartSorted));

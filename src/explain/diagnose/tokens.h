@@ -46,6 +46,9 @@ struct SampleTokens {
 // Nothing where the model is not known to compute anything for each token.
 std::optional<SampleTokens> SampleTokensOf(const View& view);
 
+// Whether two counts of the useful tokens of a sample differ by no more than the drawing of some dozens of batches makes.
+bool AreOfTheSameSamples(double tokens, double others);
+
 // How many batches are sorted at a time by Transformers' group_by_length: fifty, and of a small dataset a quarter of all.
 int64_t BatchesSorted(std::optional<int64_t> samples, double batch);
 
