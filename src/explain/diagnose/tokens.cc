@@ -95,7 +95,8 @@ std::optional<SampleTokens> SampleTokensOf(const View& view) {
   if (!said.is_object() || NumberIn(said, "follows") <= 0) return std::nullopt;
   const double samples = NumberIn(said, "rows");
   if (samples <= 0) return std::nullopt;
-  SampleTokens tokens{WidthIn(said, "computed", samples).tokens, std::nullopt};
+  const Width computed = WidthIn(said, "computed", samples);
+  SampleTokens tokens{computed.tokens, std::nullopt, computed.squares};
   if (tokens.computed <= 0) return std::nullopt;
   if (const auto known = TokensOf(view)) tokens.useful = known->useful;
   return tokens;

@@ -41,6 +41,7 @@ std::optional<Tokens> TokensOf(const View& view);
 struct SampleTokens {
   double computed = 0;           // padding and all
   std::optional<double> useful;  // where it is known which are padding
+  double squares = 0;            // of the computed ones, as attention sees them
 };
 
 // Nothing where the model is not known to compute anything for each token.
