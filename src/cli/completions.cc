@@ -134,7 +134,7 @@ const std::vector<Source>& Sources() {
        }},
       {"--objective",
        [](const Place&) {
-         return Plain({"throughput", "cost", "memory"});
+         return Plain({"throughput", "tokens", "cost", "memory"});
        }},
       {"--fail-if",
        [](const Place&) {

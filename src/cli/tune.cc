@@ -28,6 +28,7 @@
 #include "tune/knob/knob.h"
 #include "tune/search/machine.h"
 #include "tune/search/search.h"
+#include "tune/search/useful_tokens.h"
 #include "tune/trial/as_it_runs.h"
 #include "tune/trial/kept.h"
 
@@ -66,10 +67,11 @@ std::vector<std::string> ShorterNames() {
 
 Result<tune::Objective> ObjectiveNamed(const std::string& name) {
   if (name == "throughput") return tune::Objective::kThroughput;
+  if (name == "tokens") return tune::Objective::kTokens;
   if (name == "cost") return tune::Objective::kCost;
   if (name == "memory") return tune::Objective::kMemory;
   return Error{ErrorCode::kInvalidArgument,
-               fmt::format("--objective '{}' is not one of throughput, cost and memory", name), ""};
+               fmt::format("--objective '{}' is not one of throughput, tokens, cost and memory", name), ""};
 }
 
 Result<void> AddKnobs(const Flags& flags, tune::Question& question) {
@@ -124,6 +126,10 @@ Result<tune::Question> QuestionOf(const Flags& flags, const std::vector<std::str
   const auto objective = ObjectiveNamed(flags.objective);
   if (!objective) return objective.error();
   question.objective = *objective;
+  if (question.objective == tune::Objective::kTokens && !flags.trial.metric.empty())
+    return Error{ErrorCode::kInvalidArgument,
+                 "--objective tokens counts what the model computes, not what --metric reads",
+                 "leave out one of the two"};
   const auto within = ParseRatio("--within", flags.within);
   if (!within) return within.error();
   question.within = *within;
@@ -231,6 +237,15 @@ int Finish(const Flags& flags, const Invocation& invocation, const tune::Machine
   return answer.recommended ? 0 : kExitFailure;
 }
 
+// Of a sample, as the trial's recording says.
+std::optional<diagnose::SampleTokens> TokensOf(const TrialFlags& flags, const tune::Trial& trial) {
+  if (trial.run.empty()) return std::nullopt;
+  const auto file = FindRun(flags.directory, trial.run);
+  const auto recording = file ? record::ReadRun(*file) : file.error();
+  if (!recording) return std::nullopt;
+  return tune::SampleTokensOf(*recording);
+}
+
 int TuneIt(Flags& flags, const Invocation& invocation) {
   auto options = OptionsOf("tune", flags.trial, invocation);
   if (!options) return Fail(options.error(), kExitUsage);
@@ -252,7 +267,11 @@ int TuneIt(Flags& flags, const Invocation& invocation) {
   if (auto safe = Protect(flags.trial, *options); !safe) return Fail(safe.error(), kExitFailure);
   options->tags[kTuneTag] = fs::path(kept.path()).stem().string().substr(std::string("tune-").size());
   tune::Machine machine(PlaceOf(flags.trial), *options, *budget, kept);
-  const tune::Answer answer = tune::Search(*question, machine);
+  tune::UsefulTokens in_tokens(machine,
+                               [&](const tune::Trial& trial) { return TokensOf(flags.trial, trial); });
+  const bool counts_tokens = question->objective == tune::Objective::kTokens;
+  tune::Laboratory& laboratory = counts_tokens ? static_cast<tune::Laboratory&>(in_tokens) : machine;
+  const tune::Answer answer = tune::Search(*question, laboratory);
   if (machine.error()) return Fail(*machine.error(), StatusOf(*machine.error()));
   return Finish(flags, invocation, machine, answer);
 }
@@ -268,8 +287,10 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
          "The values to choose from, for instance num_workers=0,2,4; where {num_workers} stands in the\n"
          "command, the present one first. Without --knobs, nothing else is turned")
       ->type_name("NAME=VALUES");
-  app.add_option("--objective", flags->objective,
-                 "throughput: the smallest setting near the best; cost: the fastest; memory: the least of it")
+  app.add_option(
+         "--objective", flags->objective,
+         "throughput: the smallest setting near the best; tokens: the same, in tokens that are no padding\n"
+         "rather than samples; cost: the fastest; memory: the least of it")
       ->capture_default_str();
   app.add_option("--within", flags->within, "How near to the best throughput is near")
       ->type_name("RATIO")

@@ -207,6 +207,16 @@ std::string TokenRateText(const Diagnosis& d) {
   return text;
 }
 
+std::string FlopsText(const Diagnosis& d) {
+  if (!d.flops) return "";
+  const bool tera = d.flops->per_s >= 1e12;
+  const std::string rate = FormatCount(d.flops->per_s / (tera ? 1e12 : 1e9)) + (tera ? " TFLOP/s" : " GFLOP/s");
+  if (!d.flops->unknown.empty())
+    return fmt::format("at least {}, without {}", rate, fmt::join(d.flops->unknown, ", "));
+  if (!d.flops->mfu) return rate + " by the model";
+  return fmt::format("{}, {} of the peak of {} (MFU)", rate, FormatPercent(*d.flops->mfu), d.flops->peak);
+}
+
 std::string ServedText(const diagnose::ServedPhase& phase) {
   std::string text = fmt::format("{} {}, {} of the time", phase.iterations,
                                  phase.phase + (phase.iterations == 1 ? " iteration" : " iterations"),

@@ -34,6 +34,9 @@ std::string RateText(const diagnose::Diagnosis& diagnosis, double times_faster =
 // "81,920 tokens/s, 31,300 without padding"; empty where tokens are not known.
 std::string TokenRateText(const diagnose::Diagnosis& d);
 
+// "412 TFLOP/s, 42 % of the peak of H100 SXM in bfloat16 (MFU)", "at least 12 GFLOP/s, without Experts"; empty where the
+// model's operations are not known.
+std::string FlopsText(const diagnose::Diagnosis& d);
 // "40 decode iterations, 62 % of the time, 16 tokens each: 2,130 tokens/s".
 std::string ServedText(const diagnose::ServedPhase& phase);
 

@@ -89,6 +89,17 @@ TEST(RateTextTest, AnEngineThatServesHasIterationsAndNotSteps) {
   EXPECT_EQ(RateText(d), "") << "what repeats may be a layer";
 }
 
+TEST(FlopsTextTest, SaysOfWhichPeakAndWhatIsMissing) {
+  diagnose::Diagnosis d;
+  EXPECT_EQ(FlopsText(d), "");
+  d.flops = diagnose::ModelFlops{12e9, std::nullopt, "", {}};
+  EXPECT_EQ(FlopsText(d), "12 GFLOP/s by the model");
+  d.flops = diagnose::ModelFlops{412e12, 0.42, "H100 SXM in bfloat16", {}};
+  EXPECT_EQ(FlopsText(d), "412 TFLOP/s, 42 % of the peak of H100 SXM in bfloat16 (MFU)");
+  d.flops = diagnose::ModelFlops{12e9, std::nullopt, "", {"Experts"}};
+  EXPECT_EQ(FlopsText(d), "at least 12 GFLOP/s, without Experts");
+}
+
 TEST(TokenRateTextTest, PaddingIsTakenOffWhereItIsKnown) {
   diagnose::Diagnosis d;
   EXPECT_EQ(TokenRateText(d), "");

@@ -53,6 +53,12 @@ Json Throughput(const Diagnosis& d) {
   Put(throughput, "steps_per_s", d.steps_per_s);
   Put(throughput, "tokens_per_s", d.tokens_per_s);
   Put(throughput, "useful_tokens_per_s", d.useful_tokens_per_s);
+  if (d.flops) {
+    Put(throughput, "model_flops_per_s", d.flops->per_s);
+    Put(throughput, "mfu", d.flops->mfu);
+    if (d.flops->mfu) throughput["mfu_of"] = d.flops->peak;
+    if (!d.flops->unknown.empty()) throughput["modules_not_counted"] = d.flops->unknown;
+  }
   return throughput;
 }
 

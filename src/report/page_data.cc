@@ -256,6 +256,7 @@ Json FiguresData(const Diagnosis& d) {
                        : Json::array({"throughput", RateText(d)}));
   if (const std::string tokens = TokenRateText(d); !tokens.empty())
     data.push_back(Json::array({"tokens", tokens}));
+  if (const std::string flops = FlopsText(d); !flops.empty()) data.push_back(Json::array({"model", flops}));
   for (const std::vector<Figure>& figures : {DeviceFigures(d), HostFigures(d)}) {
     for (const Figure& figure : figures) data.push_back(Json::array({figure.label, figure.value}));
   }

@@ -221,6 +221,7 @@ void Screen::Figures() {
     }
     if (!rate.empty()) pieces.push_back(Painted(rate, kBold));
     if (const std::string tokens = TokenRateText(d_); !tokens.empty()) pieces.push_back(Plain(tokens));
+    if (const std::string flops = FlopsText(d_); !flops.empty()) pieces.push_back(Plain(flops));
   }
   for (const std::vector<Figure>& figures : {DeviceFigures(d_), HostFigures(d_)}) {
     for (const Figure& figure : figures) pieces.push_back(Plain(figure.label + " " + figure.value));

@@ -36,6 +36,13 @@ void AddTraining(const std::string& name, const watch::LiveRun& run, OpenMetrics
   if (minute.useful_tokens_per_s)
     families.Add("fullbore_useful_tokens_per_second", "gauge", "", "Without padding, where that is known.",
                  labels, *minute.useful_tokens_per_s);
+  if (minute.flops)
+    families.Add("fullbore_model_flops_per_second", "gauge", "",
+                 "Of the first rank, by the model's modules, over the last minute.", labels,
+                 minute.flops->per_s);
+  if (minute.flops && minute.flops->mfu)
+    families.Add("fullbore_mfu_ratio", "gauge", "ratio", "The same over the device's peak.", labels,
+                 *minute.flops->mfu);
   for (const diagnose::RankShares& rank : minute.ranks) {
     const Labels of = With(labels, {{"rank", std::to_string(rank.rank)}});
     families.Add("fullbore_step_seconds", "gauge", "seconds", "Mean step time over the last minute.", of,

@@ -158,7 +158,8 @@ def test_what_makes_no_sense_is_an_error_of_use(fullbore):
     for arguments, said in (
         (["--knobs", "worker"], "there is no knob 'worker'"),
         (["--set", "num_workers=0,x"], "not a whole number"),
-        (["--objective", "joy"], "not one of throughput, cost and memory"),
+        (["--objective", "joy"], "not one of throughput, tokens, cost and memory"),
+        (["--objective", "tokens", "--metric", "(x)"], "not what --metric reads"),
         (["--exhaustive"], "--exhaustive tries all combinations"),
         (["--price", "cheap"], "not a price per hour"),
         (["--budget", "0"], "not a length of time"),

@@ -9,7 +9,7 @@ const before = measured.find((each) => each.baseline),
   after = measured.find((each) => each.recommended);
 
 function rateOf(trial) {
-  const mean = trial.samples_per_s ?? trial.steps_per_s;
+  const mean = trial.samples_per_s ?? trial.steps_per_s ?? trial.useful_tokens_per_s ?? null;
   return mean === null ? undefined : { mean, low: trial.ci95[0], high: trial.ci95[1] };
 }
 

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "explain/diagnose/setup.h"
+#include "explain/diagnose/tokens.h"
 
 namespace fullbore::diagnose {
 
@@ -16,8 +17,6 @@ constexpr int64_t kFewSteps = 20;
 constexpr double kNearlyUsedUp = 0.9;
 constexpr double kIdleBytesPerS = 1e5;
 constexpr double kResourceMoved = 0.10;  // relative to the larger
-// Between the useful tokens of a sample in both runs: more than the drawing of some dozens of batches makes of the same.
-constexpr double kAnotherSample = 1.25;
 
 // Facts that differ between any two runs and say nothing.
 const std::set<std::string>& NoisyFacts() {
@@ -40,8 +39,8 @@ double UsefulTokensOfASample(const Diagnosis& diagnosis) {
 RateUnit RateUnitOf(const Diagnosis& before, const Diagnosis& after) {
   if (!before.samples_per_s || !after.samples_per_s) return RateUnit::kSteps;
   if (!before.useful_tokens_per_s || !after.useful_tokens_per_s) return RateUnit::kSamples;
-  const double a = UsefulTokensOfASample(before), b = UsefulTokensOfASample(after);
-  return std::max(a, b) > kAnotherSample * std::min(a, b) ? RateUnit::kTokens : RateUnit::kSamples;
+  const bool alike = AreOfTheSameSamples(UsefulTokensOfASample(before), UsefulTokensOfASample(after));
+  return alike ? RateUnit::kSamples : RateUnit::kTokens;
 }
 
 std::string_view Name(RateUnit unit) {

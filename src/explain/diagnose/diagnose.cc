@@ -9,6 +9,7 @@
 #include "explain/diagnose/advice.h"
 #include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/judge/judge.h"
+#include "explain/diagnose/model_flops.h"
 #include "explain/diagnose/no_steps.h"
 #include "explain/diagnose/nodes.h"
 #include "explain/diagnose/noise.h"
@@ -97,6 +98,7 @@ void FillThroughput(const View& view, Diagnosis& diagnosis) {
   const RankView& lead = view.lead();
   diagnosis.steps_per_s = static_cast<double>(lead.steps) / (static_cast<double>(lead.wall_ns) / 1e9);
   if (FillServing(view, diagnosis)) return;
+  diagnosis.flops = ModelFlopsOf(view, diagnosis.steps_per_s);
   if (lead.samples == 0 || !lead.info->samples_known) {
     diagnosis.not_judged.push_back({"samples per second", "the size of a batch could not be seen",
                                     "batches of tensors whose first dimension counts samples"});

@@ -201,6 +201,16 @@ struct Sampling {
   double points = 0;  // half the width of the shares' 95 % interval, as a ratio
 };
 
+// What the model of one rank computes, by its own modules.
+struct ModelFlops {
+  double per_s = 0;
+  std::optional<double>
+      mfu;           // of the device's peak; nothing where that, or a part of the model, is not known
+  std::string peak;  // "H100 SXM in bfloat16"; empty without MFU
+  std::vector<std::string> unknown;  // classes of modules that are not counted
+  bool operator==(const ModelFlops&) const = default;
+};
+
 struct Diagnosis {
   std::string run_id;
   std::string source;        // path of the run file or trace
@@ -218,6 +228,7 @@ struct Diagnosis {
   std::optional<double> samples_per_s, samples_per_s_low, samples_per_s_high;
   std::optional<double> tokens_per_s;         // that the model computes, padding and all
   std::optional<double> useful_tokens_per_s;  // of these, where it is known which are padding
+  std::optional<ModelFlops> flops;
   double steps_per_s = 0;
   double mean_step_ns = 0, median_step_ns = 0, p95_step_ns = 0;
   std::map<std::string, double> shares;            // sums to 1

@@ -95,10 +95,16 @@ std::optional<SampleTokens> SampleTokensOf(const View& view) {
   if (!said.is_object() || NumberIn(said, "follows") <= 0) return std::nullopt;
   const double samples = NumberIn(said, "rows");
   if (samples <= 0) return std::nullopt;
-  SampleTokens tokens{WidthIn(said, "computed", samples).tokens, std::nullopt};
+  const Width computed = WidthIn(said, "computed", samples);
+  SampleTokens tokens{computed.tokens, std::nullopt, computed.squares};
   if (tokens.computed <= 0) return std::nullopt;
   if (const auto known = TokensOf(view)) tokens.useful = known->useful;
   return tokens;
+}
+
+bool AreOfTheSameSamples(double tokens, double others) {
+  constexpr double kAnotherSample = 1.25;
+  return std::max(tokens, others) <= kAnotherSample * std::min(tokens, others);
 }
 
 int64_t BatchesSorted(std::optional<int64_t> samples, double batch) {

@@ -41,10 +41,14 @@ std::optional<Tokens> TokensOf(const View& view);
 struct SampleTokens {
   double computed = 0;           // padding and all
   std::optional<double> useful;  // where it is known which are padding
+  double squares = 0;            // of the computed ones, as attention sees them
 };
 
 // Nothing where the model is not known to compute anything for each token.
 std::optional<SampleTokens> SampleTokensOf(const View& view);
+
+// Whether two counts of the useful tokens of a sample differ by no more than the drawing of some dozens of batches makes.
+bool AreOfTheSameSamples(double tokens, double others);
 
 // How many batches are sorted at a time by Transformers' group_by_length: fifty, and of a small dataset a quarter of all.
 int64_t BatchesSorted(std::optional<int64_t> samples, double batch);

@@ -148,9 +148,10 @@ std::string CommandText(const std::vector<std::string>& command, const Settings&
 std::optional<EpochCost> CostOfAnEpoch(const Answer& answer, const AnswerContext& context) {
   const auto samples = context.known.epoch_samples;
   if (!context.price_per_hour || !samples || !answer.baseline || !answer.recommended) return std::nullopt;
-  if (answer.baseline->unit != kSamplesPerSecond) return std::nullopt;
+  if (answer.baseline->unit == kStepsPerSecond) return std::nullopt;
   const auto cost = [&](const Trial& trial) {
-    return static_cast<double>(*samples) / trial.rate->mean / 3600 * *context.price_per_hour;
+    const double counted = static_cast<double>(*samples) * context.known.useful_tokens.value_or(1);
+    return counted / trial.rate->mean / 3600 * *context.price_per_hour;
   };
   return EpochCost{*samples, cost(*answer.baseline), cost(*answer.recommended)};
 }

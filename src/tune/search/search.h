@@ -41,7 +41,8 @@ struct Known {
   double optimizer = 0;    // share of the step
   std::optional<int64_t> memory_limit;
   std::optional<int64_t> epoch_samples;
-  std::string loader_where;  // "/home/u/train.py:57"; empty if not known
+  std::optional<double> useful_tokens;  // of a sample, where rates count these
+  std::string loader_where;             // "/home/u/train.py:57"; empty if not known
   // How many times as fast the replay says it would be; nothing where it cannot say.
   std::function<std::optional<double>(int64_t workers, int64_t threads)> replay;
 
@@ -78,7 +79,7 @@ class Laboratory {
   virtual std::optional<Time> time() const { return std::nullopt; }
 };
 
-enum class Objective : uint8_t { kThroughput, kCost, kMemory };
+enum class Objective : uint8_t { kThroughput, kTokens, kCost, kMemory };
 
 struct Question {
   Settings baseline;  // the script as it is: empty, or what stands in the command's placeholders at first

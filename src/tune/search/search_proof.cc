@@ -38,7 +38,8 @@ std::optional<Trial> Searcher::Finalist() const {
   // What the search went by is more than one measurement, where it is as good as what only looks the lightest of the
   // fast.
   const bool is_searched =
-      question_.objective == Objective::kThroughput && !question_.exhaustive && proofs_.empty();
+      (question_.objective == Objective::kThroughput || question_.objective == Objective::kTokens) &&
+      !question_.exhaustive && proofs_.empty();
   const bool is_change = Best().settings != trials_.front().settings;
   const bool is_as_good = BestRate() >= Near() * favourite->rate->mean;
   if (is_searched && is_change && is_as_good && IsFit(Best()) && !Best().cut_short) favourite = Best();

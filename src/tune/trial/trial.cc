@@ -55,10 +55,12 @@ std::optional<Outcome> OutcomeNamed(std::string_view name) {
 }
 
 void AddRate(const Trial& trial, nlohmann::ordered_json& object) {
-  const bool in_steps = trial.unit == kStepsPerSecond;
+  const char* name = trial.unit == kStepsPerSecond    ? "steps_per_s"
+                     : trial.unit == kTokensPerSecond ? "useful_tokens_per_s"
+                                                      : "samples_per_s";
   object["samples_per_s"] = object["steps_per_s"] = object["ci95"] = nullptr;
   if (trial.rate) {
-    object[in_steps ? "steps_per_s" : "samples_per_s"] = trial.rate->mean;
+    object[name] = trial.rate->mean;
     object["ci95"] = {trial.rate->low, trial.rate->high};
   }
   object["unit"] = trial.unit;

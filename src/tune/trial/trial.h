@@ -28,8 +28,10 @@ struct Rate {
   double mean = 0, low = 0, high = 0;  // 95 %; low and high as the mean where the interval is not known
 };
 
-// The units of a rate: steps where it is not known how many samples a step has.
-inline constexpr std::string_view kSamplesPerSecond = "samples/s", kStepsPerSecond = "steps/s";
+// The units of a rate: steps where it is not known how many samples a step has, and tokens that are no padding where these
+// were asked for.
+inline constexpr std::string_view kSamplesPerSecond = "samples/s", kStepsPerSecond = "steps/s",
+                                  kTokensPerSecond = "useful tokens/s";
 
 struct Trial {
   Settings settings;
@@ -63,7 +65,8 @@ nlohmann::ordered_json OrNull(const std::optional<T>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
 }
 
-// Adds "samples_per_s", "steps_per_s" (one of them null, by the unit), "ci95" and "unit".
+// Adds "samples_per_s" and "steps_per_s" (null unless the unit is theirs), "useful_tokens_per_s" where the unit is its
+// own, "ci95" and "unit".
 void AddRate(const Trial& trial, nlohmann::ordered_json& object);
 // As docs/tuning.md describes it, wherever a trial is told: what `measure` prints, the trials of `tune` and
 // `compare`, of the page, and of what is kept for --resume.

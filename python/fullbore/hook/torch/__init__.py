@@ -10,6 +10,7 @@ optimizer    optimizers: their steps, and zero_grad
 forward      outermost module calls
 tokens       how many of the tokens that the model computes are padding
 padding      which elements of a matrix are
+flops        how many floating-point operations a step takes
 held         which modules the optimizers train, and gradients that nobody uses
 backward     autograd.backward, and when this rank's own part of it is done
 collectives  torch.distributed
@@ -40,6 +41,7 @@ from . import (
     dynamo,
     facts,
     fast_cost,
+    flops,
     forward,
     held,
     loader,
@@ -65,6 +67,7 @@ def attach(torch: Any, when_imported: Callable[[str, Callable[[Any], None]], Non
     fast_cost.attach()
     held.attach()
     tokens.attach()
+    flops.attach()
     for name, patch in (
         ("torch.utils.data.dataloader", loader.attach),
         ("torch.utils.data._utils.fetch", worker.attach),

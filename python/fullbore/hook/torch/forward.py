@@ -51,7 +51,9 @@ class Forward:
         def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
             if is_compiling() or not self.learning:
                 return original(module, *args, **kwargs)
-            return self.run(original, module, args, kwargs)
+            result = self.run(original, module, args, kwargs)
+            self.note_result(module, args, kwargs, result)
+            return result
 
         self.learning = True
         self.patch = self.Module.__call__ = __call__
@@ -118,6 +120,16 @@ class Forward:
                 if training and learns and not thread.in_next:
                     for follow in at_module:
                         follow(module, args[0] if args else None)
+        except Exception as error:
+            if not hook.fail("forward", error):
+                raise
+
+    def note_result(self, module: Any, args: Any, kwargs: Any, result: Any) -> None:
+        """During the first steps, after each call that came to its end, whether for a gradient or not."""
+        try:
+            if hook.on and not hook.is_worker and hook.steps < LEARNING_STEPS and self.calls < LEARNING_CALLS:
+                for follow in at_result:
+                    follow(module, args, kwargs, result)
         except Exception as error:
             if not hook.fail("forward", error):
                 raise
@@ -237,6 +249,7 @@ if native.extension is not None:
 
 at_forward: list[Callable[[Any], None]] = []  # called with the module, in training, while learning
 at_module: list[Callable[[Any, Any], None]] = []  # with any module, inner ones too, and its first argument; likewise
+at_result: list[Callable[[Any, Any, Any, Any], None]] = []  # with any module, arguments, result, while learning
 without_steps: list[Callable[[Any], None]] = []  # called with the module, once: see CALLS_WITHOUT_A_STEP
 
 

@@ -1,0 +1,267 @@
+"""How many floating-point operations a step takes, by the model's own modules.
+
+Counted in the first steps alone, while every module's call is seen (forward.Forward.learn): linear layers and
+convolutions by what they return, attention by the lengths of what its projections get. Forward once; backward once for
+a weight and once for an input that wants a gradient; once more what is computed again within the backward pass. A
+multiplication with its addition is two. What else multiplies, and modules with weights that are none of these, is not
+known: their names are said, so that nobody takes a part for all.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any, NamedTuple
+
+from ..core import steps
+from ..core.interrupts import is_the_scripts
+from ..core.runtime import Thread, guarded, hook
+from . import forward, tokens
+
+MOST_PROJECTIONS = 8  # of one attention: more is a model that is called one
+LEAST_UNKNOWN = 0.01  # of the weights: less than that may be of whatever module it likes
+MOST_NAMES = 3
+
+
+class Product(NamedTuple):
+    """A linear layer's call."""
+
+    module: int
+    given: int  # the identity of its input, while the module that holds it is called
+    shape: tuple[int, ...]  # of the input
+    results: int  # features
+    passes: int
+
+
+class Attention(NamedTuple):
+    begin: int  # of its products
+    operations: float
+
+
+class Count:
+    """Of one step."""
+
+    def __init__(self) -> None:
+        self.products: list[Product] = []
+        self.attentions: list[Attention] = []
+        self.others = 0.0  # convolutions, recurrent layers
+        self.called: set[int] = set()  # modules whose gradients a backward pass is to follow
+        self.weights = 0
+        self.unknown: dict[str, int] = {}  # weights by class
+        self.seen: set[int] = set()  # modules whose weights are counted
+
+    # ---- One call ----
+
+    def add(self, module: Any, args: Any, kwargs: Any, result: Any) -> None:
+        torch = sys.modules["torch"]
+        self.note_weights(torch, module)
+        given = args[0] if args else next(iter(kwargs.values()), None)
+        if isinstance(module, torch.nn.MultiheadAttention):
+            self.add_attention_of_torch(torch, module, args, kwargs)
+        elif isinstance(module, torch.nn.RNNBase):
+            self.add_recurrent(torch, module, given)
+        elif type(given) is not torch.Tensor or not given.is_floating_point():
+            self.find_attention(module, kwargs)
+        elif isinstance(module, torch.nn.Linear) or is_linear_of_transformers(module):
+            self.products.append(
+                Product(id(module), id(given), tuple(given.shape), int(result.shape[-1]), self.passes(module, given))
+            )
+        elif isinstance(module, torch.nn.modules.conv._ConvNd):
+            self.others += of_convolution(module, given, result) * self.passes(module, given)
+        else:
+            self.find_attention(module, kwargs)
+
+    def passes(self, module: Any, given: Any) -> int:
+        """The forward pass, and what of the backward pass follows it; recomputation alone where that was counted."""
+        torch = sys.modules["torch"]
+        if not torch.is_grad_enabled():
+            return 1
+        again = is_in_backward(torch)
+        if again and id(module) in self.called:
+            return 1
+        if not again:
+            self.called.add(id(module))
+        weight = next((each for each in module._parameters.values() if each is not None), None)
+        return 1 + int(weight is not None and weight.requires_grad) + int(given.requires_grad)
+
+    def add_attention_of_torch(self, torch: Any, module: Any, args: Any, kwargs: Any) -> None:
+        names = ("query", "key", "value")
+        query, key, value = (kwargs.get(name, args[i] if len(args) > i else None) for i, name in enumerate(names))
+        if type(query) is not torch.Tensor or query.is_nested or query.dim() < 2:
+            return
+        width, along = int(query.shape[-1]), 1 if module.batch_first and query.dim() == 3 else 0
+        rows = query.shape[1 - along] if query.dim() == 3 else 1
+        lengths = int(query.shape[along]) * int(key.shape[along])
+        passes = self.passes(module, query)
+        both = 3 if passes > 1 else 1  # of what has no input of the model's as a factor
+        self.others += 2.0 * width * (passes * (query.numel() + key.numel() + value.numel()) + both * query.numel())
+        self.attentions.append(Attention(len(self.products), both * 4.0 * rows * lengths * width))
+
+    def add_recurrent(self, torch: Any, module: Any, given: Any) -> None:
+        given = getattr(given, "data", given)
+        if type(given) is torch.Tensor and given.is_floating_point():
+            weights, positions = tokens.weights_of(module), given.numel() // given.shape[-1]
+            self.others += 2.0 * weights * positions * self.passes(module, given)
+
+    def note_weights(self, torch: Any, module: Any) -> None:
+        if id(module) in self.seen:
+            return
+        self.seen.add(id(module))
+        weights = tokens.weights_of(module)
+        self.weights += weights
+        looks_up = isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag))
+        if weights and not looks_up and not is_known(torch, module):
+            name = type(module).__name__
+            self.unknown[name] = self.unknown.get(name, 0) + weights
+
+    # ---- Attention by its projections ----
+
+    def find_attention(self, module: Any, kwargs: Any) -> None:
+        """Where a module has just returned that holds an attention's projections, or is called one."""
+        begin = self.begin_of(module)
+        inner = [each for each in self.attentions if each.begin >= begin]
+        of_it = self.products[begin:]
+        if not 2 <= len(of_it) <= MOST_PROJECTIONS or len(inner) > 1 or not is_attention(module, of_it):
+            return
+        operations = of_attention(of_it)
+        if operations is None:
+            self.unknown[type(module).__name__] = self.weights
+            return
+        del self.attentions[len(self.attentions) - len(inner) :]
+        if is_causal(module, kwargs):
+            length = of_it[0].shape[-2]
+            operations *= (length + 1) / 2 / length
+        self.attentions.append(Attention(begin, operations))
+
+    def begin_of(self, module: Any) -> int:
+        """Of the latest products, those of modules within this one."""
+        if not self.products or not any(True for _ in module.children()):
+            return len(self.products)
+        within = {id(each) for each in module.modules()}
+        begin = len(self.products)
+        while begin > 0 and self.products[begin - 1].module in within:
+            begin -= 1
+        return begin
+
+    # ---- All of them ----
+
+    def about(self, lookup: tokens.Shape | None) -> dict[str, Any] | None:
+        linear = [(math.prod(each.shape[:-1]), of_product(each)) for each in self.products]
+        squares = sum(each.operations for each in self.attentions)
+        total = self.others + squares + sum(operations for _, operations in linear)
+        if total <= 0:
+            return None
+        found = {"step": round(total), "unknown": self.names_of_unknown()}
+        if lookup is None:
+            return found
+        positions = lookup[0] * lookup[1]
+        of_tokens = sum(operations for at, operations in linear if at == positions)
+        return {**found, "of_tokens": round(of_tokens), "of_squares": round(squares), "width": lookup[1]}
+
+    def names_of_unknown(self) -> list[str]:
+        if sum(self.unknown.values()) <= LEAST_UNKNOWN * self.weights:
+            return []
+        return sorted(self.unknown, key=lambda name: -self.unknown[name])[:MOST_NAMES]
+
+
+def is_in_backward(torch: Any) -> bool:
+    task = getattr(torch._C, "_current_graph_task_id", None)
+    return task is not None and task() != -1
+
+
+def is_linear_of_transformers(module: Any) -> bool:
+    """Conv1D: a linear layer whose weight lies the other way round."""
+    return type(module).__name__ == "Conv1D" and hasattr(module, "nf")
+
+
+def is_known(torch: Any, module: Any) -> bool:
+    nn = torch.nn
+    known = (nn.Linear, nn.modules.conv._ConvNd, nn.RNNBase, nn.MultiheadAttention)
+    return isinstance(module, known) or is_linear_of_transformers(module)
+
+
+def of_product(product: Product) -> float:
+    return 2.0 * math.prod(product.shape) * product.results * product.passes
+
+
+def of_convolution(module: Any, given: Any, result: Any) -> float:
+    """Each number of the larger side is multiplied with a window of the other's channels."""
+    window = math.prod(module.kernel_size) / module.groups
+    if module.transposed:
+        return 2.0 * given.numel() * module.out_channels * window
+    return 2.0 * result.numel() * module.in_channels * window
+
+
+def is_attention(module: Any, products: list[Product]) -> bool:
+    """By its name; or because three products of one input are queries, keys and values."""
+    name = type(module).__name__.lower()
+    if "attention" in name or "attn" in name:
+        return True
+    own = {id(child) for child in module.children()}
+    first = [each for each in products if each.given == products[0].given and each.module in own]
+    return len(first) == 3 and len({each.results for each in first[1:]}) == 1
+
+
+def of_attention(products: list[Product]) -> float | None:
+    """Scores, and values by their weights: 4 rows queries keys width."""
+    first, last = products[0], products[-1]
+    if any(len(each.shape) < 3 for each in (first, last)):
+        return None  # sequences one behind the other: their lengths are not known
+    projects_out = last.given != first.given and last.shape[:-1] == first.shape[:-1]
+    width = last.shape[-1] if projects_out else first.results
+    keys = max(each.shape[-2] for each in products)
+    both = 3 if max(each.passes for each in products) > 1 else 1
+    return both * 4.0 * math.prod(first.shape[:-1]) * keys * width
+
+
+def is_causal(module: Any, kwargs: Any) -> bool:
+    """The half above the diagonal is not computed, unless a mask is given or the script multiplies it itself."""
+    config = getattr(module, "config", None)
+    by_hand = getattr(config, "_attn_implementation", "") == "eager" or kwargs.get("attention_mask") is not None
+    says = getattr(module, "is_causal", False) is True or "causal" in type(module).__name__.lower()
+    return says and not by_hand
+
+
+class Flops:
+    """Of the steps during which the modules are seen, the last."""
+
+    def __init__(self) -> None:
+        self.count = Count()
+        self.over = False
+
+    def note(self, module: Any, args: Any, kwargs: Any, result: Any) -> None:
+        """Modules of strange kinds end the count, and nothing else."""
+        if self.over:
+            return
+        try:
+            self.count.add(module, args, kwargs, result)
+        except Exception as error:
+            if is_the_scripts(error):
+                raise
+            self.over = True
+
+    def end_step(self) -> None:
+        whole = forward.forward is not None and forward.forward.learning
+        if whole and not self.over:
+            found = self.count.about(tokens.tokens.lookups.latest)
+            if found is not None:
+                hook.fact("flops", found)
+        self.count = Count()
+
+
+flops = Flops()
+
+
+@guarded
+def after_step(optimizer: Any, thread: Thread, end: int) -> None:
+    flops.end_step()
+
+
+def forget() -> None:
+    flops.__init__()  # type: ignore[misc]
+
+
+def attach() -> None:
+    forward.at_result.append(flops.note)
+    steps.after_first_steps.append(after_step)
+    hook.forget_in_child.append(forget)

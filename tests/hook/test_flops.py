@@ -1,0 +1,163 @@
+"""How many operations a step takes, by the modules: against what PyTorch counts by its operators."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+SCRIPT = """
+    import contextlib, torch
+    from torch import nn
+    from torch.nn import functional
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.utils.checkpoint import checkpoint
+    from torch.utils.flop_counter import FlopCounterMode
+    torch.manual_seed(1)
+    ROWS, LENGTH, WIDTH, WORDS = 4, 48, 32, 100
+    ids = torch.randint(1, WORDS, (ROWS, LENGTH))
+
+    class Attention(nn.Module):
+        def __init__(self, heads=4):
+            super().__init__()
+            self.heads, self.qkv, self.out = heads, nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+        def forward(self, x):
+            q, k, v = (each.view(*x.shape[:2], self.heads, -1).transpose(1, 2) for each in self.qkv(x).chunk(3, -1))
+            return self.out(functional.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(x.shape))
+
+    class Head(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.key, self.query, self.value = (nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(3))
+        def forward(self, x):
+            k, q, v = self.key(x), self.query(x), self.value(x)
+            return torch.softmax(q @ k.transpose(1, 2) / WIDTH**0.5, -1) @ v
+
+    class Block(nn.Module):
+        def __init__(self, attention=Attention):
+            super().__init__()
+            self.attention = attention()
+            self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
+        def forward(self, x):
+            x = x + self.attention(x)
+            return x + self.down(functional.gelu(self.up(x)))
+
+    class Model(nn.Module):
+        def __init__(self, block=Block, again=None):
+            super().__init__()
+            self.words, self.blocks = nn.Embedding(WORDS, WIDTH), nn.ModuleList(block() for _ in range(3))
+            self.head, self.again = nn.Linear(WIDTH, WORDS), again
+        def forward(self, ids):
+            x = self.words(ids)
+            for block in self.blocks:
+                x = block(x) if self.again is None else checkpoint(block, x, use_reentrant=self.again)
+            return self.head(x)
+
+    def train(model, *given, call=lambda model, *given: model(*given).square().mean(), micro=1, oracle=True):
+        optimizer = torch.optim.SGD([each for each in model.parameters() if each.requires_grad], lr=1e-4)
+        def step():
+            for _ in range(micro):
+                call(model, *given).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        with sdpa_kernel(SDPBackend.MATH):
+            for _ in range(5):
+                step()
+            counter = FlopCounterMode(display=False) if oracle else contextlib.nullcontext()
+            with counter:
+                step()
+        print("COUNTED", counter.get_total_flops() if oracle else 0)
+"""
+HEAD = "train(Model(lambda: Block(Head)), ids)"
+TORCHS_OWN = "train(nn.TransformerEncoderLayer(WIDTH, 4, 64, batch_first=True), torch.randn(ROWS, LENGTH, WIDTH))"
+CONVOLUTIONS = """train(nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 32, 3, stride=2),
+    nn.ConvTranspose2d(32, 8, 2, stride=2), nn.Flatten(), nn.LazyLinear(10)), torch.randn(ROWS, 3, 32, 32))"""
+LORA = """model = Model()
+model.requires_grad_(False)
+for block in model.blocks:
+    block.up.requires_grad_(True)
+train(model, ids)"""
+TEACHER = """teacher = Model()
+def call(model, ids):
+    with torch.no_grad():
+        told = teacher(ids)
+    return functional.mse_loss(model(ids), told)
+train(Model(), ids, call=call)"""
+TRANSFORMERS = """from transformers import LlamaConfig, LlamaForCausalLM
+config = LlamaConfig(hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
+    num_key_value_heads=2, vocab_size=WORDS, attn_implementation="eager")
+train(LlamaForCausalLM(config), ids, call=lambda model, ids: model(input_ids=ids, labels=ids).loss)"""
+BERT = """from transformers import BertConfig, BertForSequenceClassification
+config = BertConfig(hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4, vocab_size=WORDS)
+train(BertForSequenceClassification(config), ids, call=lambda model, ids: model(input_ids=ids,
+    labels=torch.zeros(ROWS, dtype=torch.long)).loss)"""
+GPT2 = """from transformers import GPT2Config, GPT2LMHeadModel
+config = GPT2Config(n_embd=64, n_layer=2, n_head=4, vocab_size=WORDS, attn_implementation="eager")
+train(GPT2LMHeadModel(config), ids, call=lambda model, ids: model(input_ids=ids, labels=ids).loss)"""
+
+
+def said_of(runner, lines: str) -> tuple[dict | None, int]:
+    channel, output = runner.run(SCRIPT + "".join(f"    {line}\n" for line in lines.splitlines()))
+    return channel.trainer.facts.get("flops"), int(re.search(r"COUNTED (\d+)", output).group(1))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "train(Model(), ids)",
+        "train(Model(), ids, micro=3)",
+        "train(Model(again=False), ids)",
+        "train(Model(again=True), ids)",
+        "train(nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 8)), torch.randn(16, 64))",
+        *(HEAD, TORCHS_OWN, CONVOLUTIONS, LORA, TEACHER),
+        *(BERT, GPT2, TRANSFORMERS),
+    ],
+    ids=[
+        *("attention", "micro-batches", "recomputed", "recomputed-reentrant", "mlp"),
+        *("heads", "torchs-own", "convolutions", "lora", "teacher", "bert", "gpt2", "llama"),
+    ],
+)
+def test_the_modules_say_what_the_operators_do(newest, lines):
+    if "transformers" in lines:
+        pytest.importorskip("transformers")
+    said, counted = said_of(newest, lines)
+    assert said is not None
+    assert said["step"] == pytest.approx(counted, rel=0.03)
+    assert said["unknown"] == []
+
+
+@pytest.mark.long
+def test_what_follows_the_tokens_is_told_apart(newest):
+    said, _ = said_of(newest, "train(Model(), ids)")
+    assert said["width"] == 48
+    assert said["of_squares"] == 3 * 3 * 4 * 4 * 48 * 48 * 32
+    assert said["of_tokens"] + said["of_squares"] == said["step"]
+
+
+@pytest.mark.long
+def test_groups_of_channels_are_convolved_apart(newest):
+    """By hand: PyTorch counts the gradients of such weights as if there were no groups."""
+    said, _ = said_of(newest, "train(nn.Conv2d(16, 32, 3, padding=1, groups=4), torch.randn(ROWS, 16, 8, 8))")
+    assert said["step"] == 2 * (2 * 4 * 32 * 8 * 8 * (16 / 4) * 9), "forward, and the gradients of the weights"
+
+
+@pytest.mark.long
+def test_weights_of_a_kind_that_is_not_known_are_named(newest):
+    lines = """class Experts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(4, WIDTH, WIDTH))
+    def forward(self, x):
+        return torch.einsum("blw,ewv->blv", x, self.weight)
+model = Model()
+model.blocks.append(Experts())
+train(model, ids)"""
+    said, _ = said_of(newest, lines)
+    assert said["unknown"] == ["Experts"]
+
+
+@pytest.mark.long
+def test_a_compiled_model_says_nothing(newest):
+    said, _ = said_of(newest, 'train(torch.compile(Model(), backend="eager"), ids, oracle=False)')
+    assert said is None
