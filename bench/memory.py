@@ -12,7 +12,9 @@ Programs (bench/memory/program.py) run on PyTorch built for CUDA, on a device th
                 expandable segments
 
     bench/memory.py --python PYTHON [--programs N] [--seed N] [--kinds fixed,varied,...]
-                    [--fullbore PATH] [--json FILE] [--keep FOLDER]
+                    [--checks expandable,batch,fits] [--fullbore PATH] [--json FILE] [--keep FOLDER]
+
+As it was and whether it grows is asked of each; --checks: of the others, each of which runs a program once more.
 
 PYTHON has torch 2.9.1 from PyPI and the headers of CUDA:
 
@@ -34,6 +36,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 HERE = ROOT / "bench" / "memory"
 KINDS = ["fixed", "varied", "micro", "perceptron", "generates", "keeps", "requests"]
+CHECKS = ["expandable", "batch", "fits"]
 GIB = 1 << 30
 
 
@@ -82,16 +85,19 @@ class Laboratory:
         row = {"kind": kind, "seed": seed, "events": account["events"], **truth}
         row["off"] = account.get("as_recorded", {}).get("off")
         row["replayed"] = account.get("as_recorded", {}).get("peak_reserved")
-        row["grows"] = bool(account["growing"])
+        row["grows"], row["judged"] = bool(account["growing"]), bool(what_if)
         if not what_if:
             return row
-        expandable, _ = self.run(f"{name}-expandable", kind, seed, settings="expandable_segments:True")
-        row["expandable"] = [what_if["expandable_segments"]["peak_reserved"], expandable["peak_reserved"]]
-        if kind != "requests":
+        checks = self.options.checks
+        if "expandable" in checks:
+            expandable, _ = self.run(f"{name}-expandable", kind, seed, settings="expandable_segments:True")
+            row["expandable"] = [what_if["expandable_segments"]["peak_reserved"], expandable["peak_reserved"]]
+        if "batch" in checks and kind != "requests":
             larger, _ = self.run(f"{name}-larger", kind, seed, "--batch", 2)
             row["batch"] = [what_if["batch=2x"]["peak_allocated"], larger["peak_allocated"]]
             row["batch_reserved"] = [what_if["batch=2x"]["peak_reserved"], larger["peak_reserved"]]
-        row.update(self.fits(kind, seed, truth))
+        if "fits" in checks:
+            row.update(self.fits(kind, seed, truth))
         return row
 
     def fits(self, kind: str, seed: int, truth: dict) -> dict:
@@ -139,7 +145,7 @@ def table(rows: list[dict]) -> list[str]:
         right = sum(row["fits"][0] == row["fits"][1] for row in asked)
         told = sum(row["grows"] == (row["kind"] == "keeps") for row in these)
         lines.append(
-            f"| {len(these)} {kind} | {exact} of {len(these)} | {sum('expandable' in row for row in these)} |"
+            f"| {len(these)} {kind} | {exact} of {len(these)} | {sum(row['judged'] for row in these)} |"
             f" {off(these, 'expandable')} | {off(these, 'batch')} | {off(these, 'batch_reserved')} |"
             f" {told} of {len(these)} | {right} of {len(asked)} |"
         )
@@ -152,12 +158,15 @@ def main() -> None:
     parser.add_argument("--programs", type=int, default=10, help="of each kind (10)")
     parser.add_argument("--seed", type=int, default=0, help="of the first")
     parser.add_argument("--kinds", type=lambda text: text.split(","), default=KINDS)
+    parser.add_argument("--checks", type=lambda text: text.split(","), default=CHECKS)
     parser.add_argument("--fullbore", default=str(ROOT / "build" / "release" / "fullbore"))
     parser.add_argument("--json", type=pathlib.Path, help="each program, one a line")
     parser.add_argument("--keep", type=pathlib.Path, help="where the snapshots are left")
     options = parser.parse_args()
     if unknown := set(options.kinds) - set(KINDS):
         parser.error(f"{', '.join(sorted(unknown))}: not a kind; there are {', '.join(KINDS)}")
+    if unknown := set(options.checks) - set(CHECKS):
+        parser.error(f"{', '.join(sorted(unknown))}: not a check; there are {', '.join(CHECKS)}")
     rows = []
     with tempfile.TemporaryDirectory(prefix="fullbore-memory-") as made:
         folder = options.keep or pathlib.Path(made)

@@ -57,7 +57,7 @@ def say_goodbye() -> None:
 
 
 def note_what_ended_it(raised: Any) -> None:
-    for note in (note_killed_worker, note_full_shared_memory, note_full_device):
+    for note in (note_killed_worker, note_full_shared_memory, note_open_files, note_full_device):
         try:
             any(note(each) for each in with_causes(raised))
         except Exception as error:  # the text of an exception may be made by a method of the script's
@@ -152,6 +152,39 @@ def note_full_shared_memory(raised: BaseException) -> bool:
 def say_full(text: str) -> bool:
     hook.say("message", severity="info", source="shared-memory", text=text)
     return True
+
+
+TOO_MANY = "Too many open files"
+OF_A_HAND_OVER = ("Communication with the workers", "</torch_", "(shm)")  # torch, of what hands over its tensors
+NO_DESCRIPTOR_CAME = " items of ancdata"  # of multiprocessing, where the receiver could open no more
+HAND_OVER = ("multiprocessing.", "torch.multiprocessing.")
+
+
+def note_open_files(raised: BaseException) -> bool:
+    """The limit of open files, after which what was said, where the script ended because another process's tensors
+    could not be opened. A script that opens too many files itself is not meant."""
+    line = next((each.strip() for each in str(raised).splitlines() if is_of_open_files(each)), "")
+    if not line and isinstance(raised, OSError) and raised.errno == errno.EMFILE and is_of_hand_over(raised):
+        line = TOO_MANY
+    if not line or not isinstance(raised, (RuntimeError, OSError)):
+        return False
+    limit = os.sysconf("SC_OPEN_MAX")  # asked without a file
+    hook.say("message", severity="info", source="open-files", text=f"{limit}: {line[:MAX_SAID]}")
+    return True
+
+
+def is_of_open_files(line: str) -> bool:
+    of_workers = TOO_MANY in line and any(words in line for words in OF_A_HAND_OVER)
+    return of_workers or ("received " in line and line.rstrip().endswith(NO_DESCRIPTOR_CAME))
+
+
+def is_of_hand_over(raised: BaseException) -> bool:
+    at = raised.__traceback__
+    while at is not None:
+        if str(at.tb_frame.f_globals.get("__name__")).startswith(HAND_OVER):
+            return True
+        at = at.tb_next
+    return False
 
 
 OUT_OF_MEMORY = "OutOfMemoryError"  # torch's, by whatever name a version exports it

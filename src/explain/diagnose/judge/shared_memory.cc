@@ -1,5 +1,5 @@
 // shared-memory: /dev/shm, through which the workers of a loader hand over their batches, has no room left: the run ended
-// by that, or came near it.
+// by that, or came near it. Or their files there are more than the process may have open.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,11 +19,13 @@ using record::Metric;
 namespace {
 
 // The sources of messages of the hook (hook/core/process.py): what was raised, and the signal that ended a worker.
-constexpr char kFoundNoRoom[] = "shared-memory", kWorkerKilled[] = "worker-killed";
+constexpr char kFoundNoRoom[] = "shared-memory", kWorkerKilled[] = "worker-killed",
+               kOpenFiles[] = "open-files";
 constexpr char kBusErrorName[] = "Bus error";
 constexpr int kBusError = 128 + 7;  // as a shell reports SIGBUS
 constexpr double kSmallShm = 1e9;   // a container's default is 64 MB; a machine's is half of its memory
 constexpr double kShmHalfFull = 0.5;
+constexpr int kManyFiles = 65536;
 
 // Of the whole stage: a run may end by it before its first step.
 struct SharedMemory {
@@ -138,11 +140,43 @@ Finding NearlyFull(const View& view, const SharedMemory& memory) {
   return finding;
 }
 
+// What the hook said of a limit of open files ("1024: received 0 items of ancdata"); nothing where it said none.
+std::optional<int64_t> FullOfOpenFiles(const View& view) {
+  const auto& messages = view.stage().messages;
+  const auto found = std::ranges::find(messages, kOpenFiles, &record::Message::source);
+  if (found == messages.end()) return std::nullopt;
+  const auto limit = ParseInt(found->text.substr(0, found->text.find(':')));
+  return limit && *limit > 0 ? std::optional(*limit) : std::nullopt;
+}
+
+// torch's own strategy on Linux keeps a descriptor open for each tensor that another process made, while it lives.
+Finding EndedByOpenFiles(int64_t limit) {
+  Finding finding;
+  finding.cause = "open-files";
+  finding.severity = Severity::kCritical;
+  finding.share = 1;
+  finding.stands_still = true;
+  finding.title = fmt::format(
+      "The process had as many files open as it may, {}, which ended the run: each tensor that another process "
+      "handed over keeps one open while it is kept.",
+      FormatCount(static_cast<double>(limit)));
+  finding.fix = {
+      "keep no batches of the workers beyond their step; what is kept, as a copy: copy.deepcopy(batch), "
+      "tensor.clone()",
+      "torch.multiprocessing.set_sharing_strategy(\"file_system\") at the start: tensors are then handed over by "
+      "name; what a killed run leaves in /dev/shm stays there",
+      fmt::format("raise the limit before the run: ulimit -n {}; docker run --ulimit nofile={}", kManyFiles,
+                  kManyFiles)};
+  EvidenceBuilder(finding).FromHook("files that the process may have open", static_cast<double>(limit), "");
+  return finding;
+}
+
 }  // namespace
 
 std::optional<Finding> JudgeSharedMemory(const View& view, Diagnosis& /*diagnosis*/) {
   const SharedMemory memory = Recorded(view);
   const bool failed = view.stage().exit_status.value_or(0) != 0;
+  if (const auto limit = FullOfOpenFiles(view); failed && limit) return EndedByOpenFiles(*limit);
   std::optional<Finding> finding;
   if (const auto said = FoundNoRoom(view); failed && said)
     finding = EndedBy(view, memory,

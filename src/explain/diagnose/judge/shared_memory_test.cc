@@ -138,5 +138,26 @@ TEST(SharedMemoryTest, IsNotRaisedByItsUseWithoutWorkers) {
   EXPECT_THAT(Diagnose(run), Not(Finds("shared-memory")));
 }
 
+record::Recording OutOfFiles(record::Recording recording,
+                             const char* said = "1024: received 0 items of ancdata") {
+  recording.stages.front().messages.push_back({0, record::Severity::kInfo, "open-files", said});
+  return recording;
+}
+
+TEST(SharedMemoryTest, NamesTheLimitOfOpenFilesThatEndedTheRun) {
+  const Diagnosis diagnosis = Diagnose(OutOfFiles(WithShm(64e9, 1e9).EndedWith(1)));
+  ASSERT_EQ(diagnosis.findings.front().id, "shared-memory");
+  EXPECT_EQ(diagnosis.findings.front().cause, "open-files");
+  EXPECT_THAT(diagnosis.findings.front().title, HasSubstr("as many files open as it may, 1,024,"));
+  EXPECT_THAT(diagnosis.findings.front(), Advises("ulimit -n 65536"));
+  EXPECT_THAT(diagnosis.findings.front(), Advises("file_system"));
+}
+
+TEST(SharedMemoryTest, IsNotRaisedByALimitThatTheScriptGotOverNorByOneThatIsNone) {
+  EXPECT_THAT(Diagnose(OutOfFiles(WithShm(64e9, 1e9).EndedWith(0))), Not(Finds("shared-memory")));
+  EXPECT_THAT(Diagnose(OutOfFiles(WithShm(64e9, 1e9).EndedWith(1), "-1: received 0 items of ancdata")),
+              Not(Finds("shared-memory")));
+}
+
 }  // namespace
 }  // namespace fullbore::diagnose
