@@ -66,7 +66,7 @@ seconds="${1:-60}"
 shift || true
 targets=("$@")
 [ ${#targets[@]} -gt 0 ] || targets=(kineto bytes nsys memory run run_rows facts columns channel jpeg png webp npy s3_list http_headers cache
-  cgroup tar tar_index tfrecord list hdf5)
+  cgroup mcp tar tar_index tfrecord list hdf5)
 
 build
 mkdir -p build/fuzz/findings

@@ -45,8 +45,9 @@ bool Measures(const Call& call) { return !call.starts.empty(); }
 Json AllToolsJson() {
   Json tools = Json::array();
   for (const Tool& tool : AllTools()) {
-    const bool starts = std::ranges::any_of(
-        tool.parameters, [](const Parameter& each) { return each.kind == Kind::kCommand && each.required; });
+    const bool starts = std::ranges::any_of(tool.parameters, [](const Parameter& each) {
+      return each.kind == Kind::kCommand || each.kind == Kind::kProcess;
+    });
     tools.push_back({{"name", tool.name},
                      {"description", tool.description},
                      {"inputSchema", SchemaOf(tool)},

@@ -172,6 +172,18 @@ void WriteCgroups(const fs::path& root) {
   Write(root / "cgroup/devices", "c 195:0 rwm\n");
 }
 
+void WriteMcp(const fs::path& root) {
+  Write(
+      root / "mcp/session",
+      R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":)"
+      R"({"elicitation":{}}}})"
+      "\n"
+      R"({"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"diagnose","arguments":{"run":"last"}}})"
+      "\n"
+      R"({"jsonrpc":"2.0","id":3,"method":"resources/read","params":{"uri":"fullbore://runs"}})"
+      "\n");
+}
+
 void WriteRemote(const fs::path& root) {
   Write(root / "s3_list/page",
         "<?xml version=\"1.0\"?><ListBucketResult xmlns=\"x\"><IsTruncated>true</IsTruncated>"
@@ -230,6 +242,7 @@ int main(int argc, char** argv) {
   fullbore::fuzz::Write(root / "memory/small", fullbore::memory::MadeSnapshot());
   fullbore::fuzz::CopyCorpus(root);
   fullbore::fuzz::WriteCgroups(root);
+  fullbore::fuzz::WriteMcp(root);
   fullbore::fuzz::WriteRemote(root);
   fullbore::fuzz::WriteContainers(root);
   return 0;
