@@ -189,8 +189,15 @@ void PrintList(const Runs& runs) {
   if (!left_out.empty()) PrintWrapped("no room for: " + left_out, 0, 2);
 }
 
+// What a directory that somebody sent is not changed by: the list keeps its index where fullbore's runs go by default, or
+// where `serve` has one.
+bool KeepsIndex(const std::string& directory) {
+  std::error_code error;
+  return directory == kDefaultRunsDirectory || fs::exists(fs::path(directory) / watch::kRunIndexFile, error);
+}
+
 // Runs that nobody has looked at are judged, as long as there is time; the index keeps it for the next list.
-void JudgeOthers(watch::RunIndex& index) {
+void JudgeOthers(watch::RunIndex& index, bool keep) {
   const int64_t until_ns = MonotonicNs() + kJudgesForNs;
   std::vector<std::string> names;
   for (const auto& [name, run] : index.runs()) {
@@ -203,7 +210,7 @@ void JudgeOthers(watch::RunIndex& index) {
     const auto recording = record::ReadRun(index.runs().at(name).summary.path);
     if (recording) index.Judge(name, watch::Judgement::Of(diagnose::Diagnose(*recording), *recording));
   }
-  index.Save();
+  if (keep) index.Save();
 }
 
 // Says what is wrong with those that cannot be read.
@@ -228,7 +235,7 @@ int Show(const Flags& flags, const serve::RunFilter& filter) {
   watch::RunIndex index(flags.directory);
   index.Update(WallNs());
   ComplainOfUnreadable(flags.directory, index);
-  JudgeOthers(index);
+  JudgeOthers(index, KeepsIndex(flags.directory));
   Runs runs;
   for (const auto& [name, run] : index.runs()) {
     if (HasTags(run.summary, flags.tags) && filter.Matches(name, run)) runs.emplace_back(name, &run);

@@ -29,7 +29,6 @@ using record::kRunSuffix;
 using Json = nlohmann::json;
 
 constexpr off_t kMostIndexBytes = 64 << 20;  // of 50,000 runs; a longer one is not ours
-constexpr char kFile[] = "/.index";
 constexpr char kFormat[] = "fullbore-index/1";
 // Thousands of runs that nobody has indexed must not keep whoever waits for an answer waiting.
 constexpr int64_t kUpdateNs = kNsPerSecond / 2;
@@ -272,10 +271,11 @@ Judgement Judgement::Of(const diagnose::Diagnosis& diagnosis, const record::Reco
 RunIndex::RunIndex(std::string directory) : directory_(std::move(directory)) { Load(); }
 
 void RunIndex::Load() {
-  const auto file = OpenRegularFile(directory_ + kFile);
+  const auto file = OpenRegularFile(directory_ + "/" + kRunIndexFile);
   struct stat status {};
   if (file && fstat(file->get(), &status) == 0 && status.st_size > kMostIndexBytes) return;
-  const auto text = file ? ReadToEnd(file->get(), directory_ + kFile) : Result<std::string>(file.error());
+  const auto text =
+      file ? ReadToEnd(file->get(), directory_ + "/" + kRunIndexFile) : Result<std::string>(file.error());
   if (!text) return;
   bool first = true;
   for (const std::string_view line : Split(*text, '\n')) {
@@ -367,7 +367,7 @@ void RunIndex::Save() {
     if (run.state == RunState::kRunning) continue;
     text += ToJson(run).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   }
-  (void)WriteFileAtOnce(directory_ + kFile, text, kPrivateFile);
+  (void)WriteFileAtOnce(directory_ + "/" + kRunIndexFile, text, kPrivateFile);
 }
 
 }  // namespace fullbore::watch

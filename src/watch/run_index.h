@@ -59,6 +59,8 @@ struct KnownRun {
   FileStamp stamp;
 };
 
+inline constexpr char kRunIndexFile[] = ".index";
+
 class RunIndex {
  public:
   explicit RunIndex(std::string directory);  // reads the index file, if there is one
