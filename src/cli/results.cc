@@ -102,7 +102,8 @@ bool AnyToStandardOutput(std::initializer_list<const ResultFile*> files) {
 
 Result<void> WriteJson(const ResultFile& file, const nlohmann::ordered_json& json) {
   const nlohmann::ordered_json whole = WithNextStep(json);
-  return file.Write(PrintableJson(whole.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n");
+  return file.Write(PrintableJson(whole.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)) +
+                    "\n");
 }
 
 InputFiles InputsNamed(const std::string& runs_directory, const std::vector<std::string>& words) {
