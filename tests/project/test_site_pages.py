@@ -119,7 +119,7 @@ def test_what_a_page_says_to_type_works(fullbore, shell, page):
 
 @pytest.mark.long
 def test_what_the_page_about_slurm_says_to_type_works_on_a_cluster(fullbore, shell, tmp_path):
-    sys.path.insert(0, str(ROOT / "tests" / "tune"))
+    sys.path.insert(0, str(ROOT / "scripts"))
     from slurm_cluster import cluster, missing
 
     if missing():
