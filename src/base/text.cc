@@ -20,6 +20,21 @@ std::optional<T> ParseWhole(std::string_view text) {
   return value;
 }
 
+struct Prefixed {
+  double value;
+  std::string_view prefix;
+};
+
+Prefixed WithPrefix(double value) {
+  static constexpr std::string_view kPrefixes[] = {"", "k", "M", "G", "T", "P"};
+  size_t prefix = 0;
+  while (std::abs(value) >= 999.5 && prefix + 1 < std::size(kPrefixes)) {
+    value /= 1000;
+    ++prefix;
+  }
+  return {value, kPrefixes[prefix]};
+}
+
 }  // namespace
 
 std::string_view Trim(std::string_view text) {
@@ -82,13 +97,8 @@ std::string FormatDuration(int64_t ns) {
 }
 
 std::string FormatBytes(double bytes) {
-  static constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB"};
-  size_t unit = 0;
-  while (std::abs(bytes) >= 999.5 && unit + 1 < std::size(kUnits)) {
-    bytes /= 1000;
-    ++unit;
-  }
-  return fmt::format("{:.{}f} {}", bytes, unit > 0 && std::abs(bytes) < 9.95 ? 1 : 0, kUnits[unit]);
+  const auto [value, prefix] = WithPrefix(bytes);
+  return fmt::format("{:.{}f} {}B", value, !prefix.empty() && std::abs(value) < 9.95 ? 1 : 0, prefix);
 }
 
 std::string FormatCount(double count) {
@@ -117,6 +127,10 @@ std::string FormatQuantity(double value, std::string_view unit) {
   if (unit == "ns") return FormatDuration(std::llround(value));
   if (unit == "s") return FormatDuration(std::llround(value * 1e9));
   if (unit == "Hz") return FormatFrequency(value);
+  if (unit == "FLOP/s") {
+    const auto [rate, prefix] = WithPrefix(value);
+    return fmt::format("{} {}FLOP/s", FormatCount(rate), prefix);
+  }
   if (unit == "celsius") return FormatCount(value) + " C";
   if (unit == "count" || unit.empty()) return FormatCount(value);
   return fmt::format("{} {}", FormatCount(value), unit);

@@ -49,6 +49,8 @@ constexpr int64_t kMaxWindowSteps = 50;
 // At the end of the run, for all that goes on beside it.
 constexpr int64_t kPatienceNs = 5 * kNsPerSecond;
 
+constexpr int64_t kMostSteps = 1'000'000'000;  // of --steps
+
 struct Flags {
   collect::RunOptions run;
   std::vector<std::string> tags;
@@ -418,7 +420,7 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
       ->type_name("TIME");
   app.add_option("--steps", flags->steps,
                  "The same after so many training steps; with --for, what comes first")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(int64_t{1}, kMostSteps))
       ->type_name("N");
   app.add_option("--rules", flags->rules, kRulesHelp)->type_name("FILE");
   app.add_option(

@@ -209,9 +209,7 @@ std::string TokenRateText(const Diagnosis& d) {
 
 std::string FlopsText(const Diagnosis& d) {
   if (!d.flops) return "";
-  const bool tera = d.flops->per_s >= 1e12;
-  const std::string rate =
-      FormatCount(d.flops->per_s / (tera ? 1e12 : 1e9)) + (tera ? " TFLOP/s" : " GFLOP/s");
+  const std::string rate = FormatQuantity(d.flops->per_s, "FLOP/s");
   if (!d.flops->unknown.empty())
     return fmt::format("at least {}, without {}", rate, fmt::join(d.flops->unknown, ", "));
   if (!d.flops->mfu) return rate + " by the model";

@@ -94,6 +94,8 @@ TEST(FlopsTextTest, SaysOfWhichPeakAndWhatIsMissing) {
   EXPECT_EQ(FlopsText(d), "");
   d.flops = diagnose::ModelFlops{12e9, std::nullopt, "", {}};
   EXPECT_EQ(FlopsText(d), "12 GFLOP/s by the model");
+  d.flops = diagnose::ModelFlops{2.5e6, std::nullopt, "", {}};
+  EXPECT_EQ(FlopsText(d), "2.50 MFLOP/s by the model");
   d.flops = diagnose::ModelFlops{412e12, 0.42, "H100 SXM in bfloat16", {}};
   EXPECT_EQ(FlopsText(d), "412 TFLOP/s, 42 % of the peak of H100 SXM in bfloat16 (MFU)");
   d.flops = diagnose::ModelFlops{12e9, std::nullopt, "", {"Experts"}};
