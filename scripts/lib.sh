@@ -93,6 +93,17 @@ print("%d.%d" % sys.version_info[:2] + sys.abiflags)' 2>/dev/null)" || continue
   done
 }
 
+# tools_at PLACE WANTED FOR: what the list WANTED names, from PyPI into a virtual environment of its own; quick when
+# nothing is missing.
+tools_at() {
+  local place="$1" wanted="$2"
+  ! cmp -s "$wanted" "$place/installed.txt" || return 0
+  say "pip install into $place, for $3: $(grep -v '^#' "$wanted" | xargs)"
+  python3 -m venv --clear "$place"
+  "$place/bin/pip" install -qq --disable-pip-version-check -r "$wanted" </dev/null
+  cp "$wanted" "$place/installed.txt" # last: an interrupted installation does not count
+}
+
 has_nvidia_gpu() { compgen -G '/dev/nvidia[0-9]*' >/dev/null; }
 
 # python_tests LOG ARGUMENT...: pytest, on the terminal and in LOG.

@@ -122,7 +122,6 @@ const std::map<std::string, After>& AllResults() {
        [](const Json&) { return std::string("fullbore run --fast-data -- CMD"); }},
       {"fullbore.loader_pack/1", [](const Json&) { return std::string("fullbore loader bench OUTPUT"); }},
       {"fullbore.alerts_test/1", [](const Json&) { return std::string("fullbore run --rules FILE -- CMD"); }},
-      {"fullbore.top/1", [](const Json&) { return Explain(""); }},
   };
   return all;
 }

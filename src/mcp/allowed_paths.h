@@ -15,7 +15,8 @@ class AllowedPaths {
   // The working directory, and these. An error where one is no directory.
   static Result<AllowedPaths> Make(const std::vector<std::string>& more);
 
-  // Where `path` leads; it need not exist. Of a directory, nothing in it may lead out either. kPermission where it may not be named.
+  // Where `path` leads; it need not exist. Of a directory, nothing in it may lead out either. kPermission where it may
+  // not be named.
   Result<std::string> Resolve(const std::string& path) const;
 
  private:

@@ -1,8 +1,10 @@
 #include "mcp/loop.h"
 
+#include <limits.h>
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <iterator>
 
@@ -15,11 +17,15 @@ namespace {
 constexpr int kBusyMs = 50;  // between two looks at what runs
 constexpr int64_t kPatienceNs = 30 * kNsPerSecond;
 
-// Where the client is gone, the next read says so.
-void WriteAll(int fd, std::string_view text) {
+// Waits for a client that reads slowly, until we are asked to end: in pieces that a pipe takes whole, so that no write
+// blocks. Where the client is gone, the next read says so.
+void WriteAll(int fd, int signals, std::string_view text) {
+  pollfd ready[] = {{signals, POLLIN, 0}, {fd, POLLOUT, 0}};
   while (!text.empty()) {
-    const ssize_t written = write(fd, text.data(), text.size());
-    if (written < 0 && errno != EINTR) return;
+    if (poll(ready, std::size(ready), -1) < 0 && errno != EINTR) return;
+    if (ready[0].revents != 0) return;
+    const ssize_t written = write(fd, text.data(), std::min<size_t>(text.size(), PIPE_BUF));
+    if (written < 0 && errno != EINTR && errno != EAGAIN) return;
     if (written > 0) text.remove_prefix(static_cast<size_t>(written));
   }
 }
@@ -37,7 +43,7 @@ bool ReadSome(int fd, Lines& lines, Server& server) {
 
 void Serve(ServerOptions options, Starter& starter, int input, int output, int signals) {
   Server server(std::move(options), starter,
-                [output](const Json& message) { WriteAll(output, LineOf(message)); });
+                [=](const Json& message) { WriteAll(output, signals, LineOf(message)); });
   Lines lines;
   pollfd ready[] = {{signals, POLLIN, 0}, {input, POLLIN, 0}};
   while (true) {

@@ -23,6 +23,7 @@ enum class Fault : int {
   kInvalidRequest = -32600,
   kNoMethod = -32601,
   kInvalidParams = -32602,
+  kInternal = -32603,
   kNoResource = -32002,
 };
 

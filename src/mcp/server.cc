@@ -20,7 +20,7 @@ namespace {
 constexpr std::array kProtocols = {"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"};
 constexpr size_t kMostCalls = 8;  // at a time; of those that measure, one
 constexpr size_t kMostAsked = 4;
-constexpr size_t kMostReports = 32;
+constexpr size_t kMostReports = 32, kMostReportBytes = 16 << 20;
 constexpr size_t kTextRoom = 6 << 10, kResultRoom = 24 << 10, kResourceRoom = 256 << 10;
 constexpr int64_t kProgressNs = kNsPerSecond;
 constexpr char kReports[] = "fullbore://reports/";
@@ -58,15 +58,20 @@ Json AllToolsJson() {
 
 // What a person has to know to say yes or no.
 std::string QuestionOf(const Call& call) {
-  std::string text = fmt::format("fullbore {} is asked to start:", call.tool->name);
+  std::string text = fmt::format("An agent asks fullbore {} to start:", call.tool->name);
   for (const std::string& command : call.starts) text += "\n  " + Printable(command, true);
-  return text + "\nMay it?";
+  return text + "\nAllow it?";
 }
 
 Error NotAllowed(const Call& call) {
   return {
       ErrorCode::kPermission, fmt::format("{} starts a process, which was not allowed", call.tool->name),
       "start the server with --allow-run (fullbore mcp --allow-run), or use a client that asks you (elicitation)"};
+}
+
+Error Busy() {
+  return {ErrorCode::kUnavailable, "another call is still measuring, or too many calls are running",
+          "wait for it to end, or cancel it"};
 }
 
 const Json& MemberOf(const Json& object, const char* name) {
@@ -131,7 +136,9 @@ void Server::HandleRequest(const Message& message) {
 
 Json Server::Initialize(const Json& params) {
   initialized_ = true;
-  can_ask_ = MemberOf(MemberOf(params, "capabilities"), "elicitation").is_object();
+  // By a form; a client that shows pages only, says so.
+  const Json& asks = MemberOf(MemberOf(params, "capabilities"), "elicitation");
+  can_ask_ = asks.is_object() && (asks.empty() || asks.contains("form"));
   const std::string asked = TextIn(params, "protocolVersion");
   const auto* known = std::ranges::find(kProtocols, asked);
   return {{"protocolVersion", known == kProtocols.end() ? kProtocols.front() : *known},
@@ -153,23 +160,22 @@ void Server::CallTool(const Message& message) {
     return Refuse(message.id, Fault::kInvalidParams, "\"arguments\" is not an object");
   auto call = CallOf(*tool, arguments, options_.place);
   if (!call) return send_(Answer(message.id, ErrorResult(call.error())));
-  if (!call->starts.empty() && !options_.allow_run) return Ask(message, std::move(*call));
-  Start({message.id, MemberOf(MemberOf(message.params, "_meta"), "progressToken"), std::move(*call),
-         [this, tool](const Ended& ended) { return ToolResult(*tool, ended); }, nullptr});
+  Running running{message.id, MemberOf(MemberOf(message.params, "_meta"), "progressToken"), std::move(*call),
+                  "", nullptr};
+  if (!running.call.starts.empty() && !options_.allow_run) return Ask(std::move(running));
+  Start(std::move(running));
 }
 
-void Server::Ask(const Message& message, Call call) {
-  if (!can_ask_ || asked_.size() >= kMostAsked)
-    return send_(Answer(message.id, ErrorResult(NotAllowed(call))));
+void Server::Ask(Running running) {
+  if (!can_ask_ || asked_.size() >= kMostAsked) return Fail(running, NotAllowed(running.call));
+  if (!HasRoomFor(running.call)) return Fail(running, Busy());
   const std::string id = fmt::format("fullbore-{}", ++requests_);
   const Json schema = {{"type", "object"},
                        {"properties", {{"allow", {{"type", "boolean"}, {"title", "Start it"}}}}},
                        {"required", {"allow"}}};
-  send_(Request(id, "elicitation/create", {{"message", QuestionOf(call)}, {"requestedSchema", schema}}));
-  const Tool* tool = call.tool;
-  asked_.emplace(
-      id, Running{message.id, MemberOf(MemberOf(message.params, "_meta"), "progressToken"), std::move(call),
-                  [this, tool](const Ended& ended) { return ToolResult(*tool, ended); }, nullptr});
+  send_(Request(id, "elicitation/create",
+                {{"message", QuestionOf(running.call)}, {"requestedSchema", schema}}));
+  asked_.emplace(id, std::move(running));
 }
 
 void Server::HandleAnswer(const Message& message) {
@@ -182,21 +188,19 @@ void Server::HandleAnswer(const Message& message) {
   if (yes)
     Start(std::move(running));
   else
-    send_(Answer(running.id, ErrorResult(NotAllowed(running.call))));
+    Fail(running, NotAllowed(running.call));
 }
 
 // Measurements at the same time would measure each other.
+bool Server::HasRoomFor(const Call& call) const {
+  const auto measures = [](const Running& each) { return Measures(each.call); };
+  return running_.size() < kMostCalls && !(Measures(call) && std::ranges::any_of(running_, measures));
+}
+
 void Server::Start(Running running) {
-  const bool measures =
-      std::ranges::any_of(running_, [](const Running& each) { return Measures(each.call); });
-  if (running_.size() >= kMostCalls || (measures && Measures(running.call))) {
-    send_(Answer(running.id, ErrorResult(Error{ErrorCode::kUnavailable,
-                                               "another call is being measured, or too many run already",
-                                               "wait for its end, or cancel it"})));
-    return;
-  }
+  if (!HasRoomFor(running.call)) return Fail(running, Busy());
   auto job = starter_.Start(running.call);
-  if (!job) return send_(Answer(running.id, ErrorResult(job.error())));
+  if (!job) return Fail(running, job.error());
   running.job = std::move(*job);
   running.begin_ns = running.told_ns = now_ns_;
   running_.push_back(std::move(running));
@@ -228,7 +232,7 @@ void Server::Tick(int64_t now_ns) {
   for (auto running = running_.begin(); running != running_.end();) {
     const auto ended = running->job->Tick(now_ns);
     if (ended) {
-      if (!running->id.is_null()) send_(Answer(running->id, running->answer(*ended)));
+      if (!running->id.is_null()) send_(AnswerTo(*running, *ended));
       running = running_.erase(running);
       continue;
     }
@@ -250,6 +254,21 @@ void Server::StopAll(int64_t now_ns) {
 
 // ---- what they answer ----
 
+void Server::Fail(const Running& running, const Error& error) {
+  if (running.resource.empty())
+    send_(Answer(running.id, ErrorResult(error)));
+  else
+    Refuse(running.id, Fault::kInternal, ToString(error));
+}
+
+Json Server::AnswerTo(const Running& running, const Ended& ended) {
+  if (running.resource.empty()) return Answer(running.id, ToolResult(*running.call.tool, ended));
+  const Json read = Json::parse(ended.json, nullptr, /*allow_exceptions=*/false);
+  if (read.is_discarded()) return Failure({running.id, Fault::kInternal, TailOf(ended.errors, kTextRoom)});
+  const std::string name = Keep(read, ended.json.size());
+  return Answer(running.id, ContentsOf(running.resource, Bounded(read, name, kResourceRoom)));
+}
+
 Json Server::ToolResult(const Tool& tool, const Ended& ended) {
   const bool fails = tool.has_json ? ended.json.empty() : ended.status != 0;
   const Json result = Json::parse(ended.json, nullptr, /*allow_exceptions=*/false);
@@ -260,33 +279,39 @@ Json Server::ToolResult(const Tool& tool, const Ended& ended) {
   }
   const std::string& said = tool.says == Says::kErrors ? ended.errors : ended.output;
   if (!tool.has_json) return {{"content", Json::array({TextBlock(said)})}};
-  const std::string name = Keep({{"said", said}, {"result", result}});
+  const std::string name = Keep({{"said", said}, {"result", result}}, said.size() + ended.json.size());
   const Json bounded = Bounded(result, name + "/result", kResultRoom);
   const Json shown = {{"status", ended.status}, {"resource", name}, {"result", bounded}};
   const std::string text = tool.says == Says::kErrors ? TailOf(said, kTextRoom) : HeadOf(said, kTextRoom);
   return {{"content", Json::array({TextBlock(text), TextBlock(shown.dump())})}, {"structuredContent", shown}};
 }
 
-std::string Server::Keep(Json report) {
-  const std::string name = kReports + std::to_string(++reports_made_);
-  reports_.emplace_back(name, std::move(report));
-  if (reports_.size() > kMostReports) reports_.pop_front();
-  return name;
+// The newest stays, whatever its size.
+std::string Server::Keep(Json value, size_t bytes) {
+  reports_.push_back({kReports + std::to_string(++reports_made_), std::move(value), bytes});
+  size_t kept = 0, count = 0;
+  for (auto report = reports_.rbegin(); report != reports_.rend() && count < kMostReports;
+       ++report, ++count) {
+    kept += report->bytes;
+    if (count > 0 && kept > kMostReportBytes) break;
+  }
+  reports_.erase(reports_.begin(), reports_.end() - static_cast<std::ptrdiff_t>(count));
+  return reports_.back().name;
 }
 
 // ---- resources ----
 
 void Server::ListResources(const Message& message) {
   Json resources = Json::array({ResourceOf(kRuns, "runs", "All recorded runs")});
-  for (const auto& [name, report] : reports_)
-    resources.push_back(
-        ResourceOf(name, name.substr(name.rfind('/') + 1), "What a call of this session answered"));
+  for (const Report& report : reports_)
+    resources.push_back(ResourceOf(report.name, report.name.substr(report.name.rfind('/') + 1),
+                                   "What a call of this session answered"));
   send_(Answer(message.id, {{"resources", std::move(resources)}}));
 }
 
 void Server::ReadReport(const Message& message, const std::string& name, std::string_view path) {
-  const auto found = std::ranges::find(reports_, name, [](const auto& each) { return each.first; });
-  const auto part = found == reports_.end() ? std::nullopt : At(found->second, path);
+  const auto found = std::ranges::find(reports_, name, &Report::name);
+  const auto part = found == reports_.end() ? std::nullopt : At(found->value, path);
   const std::string uri = name + std::string(path);
   if (!part) return Refuse(message.id, Fault::kNoResource, fmt::format("there is no resource '{}'", uri));
   send_(Answer(message.id, ContentsOf(uri, Bounded(*part, uri, kResourceRoom))));
@@ -301,14 +326,7 @@ void Server::ReadResource(const Message& message) {
   }
   auto call = CallOfRuns(uri, options_.place);
   if (!call) return Refuse(message.id, Fault::kNoResource, ToString(call.error()));
-  Start({message.id, Json(), std::move(*call),
-         [this, uri](const Ended& ended) -> Json {
-           const Json read = Json::parse(ended.json, nullptr, /*allow_exceptions=*/false);
-           if (read.is_discarded()) return ContentsOf(uri, TailOf(ended.errors, kTextRoom));
-           const std::string name = Keep(read);
-           return ContentsOf(uri, Bounded(read, name, kResourceRoom));
-         },
-         nullptr});
+  Start({message.id, Json(), std::move(*call), uri, nullptr});
 }
 
 }  // namespace fullbore::mcp

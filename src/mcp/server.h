@@ -42,12 +42,19 @@ class Server {
   bool busy() const { return !running_.empty(); }
 
  private:
+  // What a call answered, kept to be read.
+  struct Report {
+    std::string name;
+    Json value;
+    size_t bytes = 0;
+  };
+
   // A call from its request to its answer.
   struct Running {
     Json id;              // null: nobody waits for it any more
     Json progress_token;  // null: no progress is wanted
     Call call;
-    std::function<Json(const Ended&)> answer;  // the result
+    std::string resource;  // that is read by it; empty: a tool is called
     std::unique_ptr<Job> job;
     int64_t begin_ns = 0, told_ns = 0;
   };
@@ -61,15 +68,18 @@ class Server {
 
   Json Initialize(const Json& params);
   void CallTool(const Message& message);
-  void Ask(const Message& message, Call call);
+  void Ask(Running running);
+  bool HasRoomFor(const Call& call) const;
   void Start(Running running);
   void TellProgress(Running& running, int64_t now_ns);
+  void Fail(const Running& running, const Error& error);
+  Json AnswerTo(const Running& running, const Ended& ended);
 
   Json ToolResult(const Tool& tool, const Ended& ended);
   void ListResources(const Message& message);
   void ReadResource(const Message& message);
   void ReadReport(const Message& message, const std::string& name, std::string_view path);
-  std::string Keep(Json report);  // its name
+  std::string Keep(Json value, size_t bytes);  // the report's name
 
   const ServerOptions options_;
   Starter& starter_;
@@ -79,7 +89,7 @@ class Server {
   std::list<Running> running_;
   std::map<std::string, Running> asked_;  // by the id of our request: it waits for a person
   int64_t requests_ = 0, reports_made_ = 0;
-  std::deque<std::pair<std::string, Json>> reports_;  // the last ones, by name
+  std::deque<Report> reports_;  // the last ones
 };
 
 }  // namespace fullbore::mcp

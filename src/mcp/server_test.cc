@@ -159,6 +159,42 @@ TEST_F(ServerTest, WhatWasLeftOutIsReadByItsName) {
   EXPECT_EQ(last()["error"]["code"], -32002);
 }
 
+TEST_F(ServerTest, AsksNobodyThroughAClientThatOnlyShowsPages) {
+  Begin({{"elicitation", {{"url", Json::object()}}}});
+  CallTool(1, "run", {{"command", "python train.py"}});
+  EXPECT_TRUE(last()["result"]["isError"]);
+  Begin({{"elicitation", {{"form", Json::object()}, {"url", Json::object()}}}});
+  CallTool(2, "run", {{"command", "python train.py"}});
+  EXPECT_EQ(last()["method"], "elicitation/create");
+}
+
+TEST_F(ServerTest, KeepsNoMoreReportsThanThereIsRoomFor) {
+  Begin();
+  const std::string large =
+      Json{{"schema", "fullbore.doctor/1"}, {"text", std::string(10 << 20, 'x')}}.dump();
+  for (int i = 0; i < 3; ++i) {
+    CallTool(1, "doctor", Json::object());
+    starter_.started.back()->end = Ended{0, "ok", "", large};
+    server_.Tick(1);
+  }
+  Ask(2, "resources/list");
+  const Json resources = last()["result"]["resources"];
+  ASSERT_EQ(resources.size(), 2U) << "the runs, and the newest of three";
+  EXPECT_EQ(resources[1]["uri"], "fullbore://reports/3");
+}
+
+TEST_F(ServerTest, AResourceThatCannotBeReadIsAnErrorAndNoContents) {
+  Begin();
+  Ask(1, "resources/read", {{"uri", "fullbore://runs"}});
+  starter_.started[0]->end = Ended{2, "", "fullbore: no run\n", ""};
+  server_.Tick(1);
+  EXPECT_EQ(last()["error"]["code"], -32603);
+  EXPECT_EQ(last()["error"]["message"], "fullbore: no run\n");
+  for (int id = 2; id < 11; ++id) Ask(id, "resources/read", {{"uri", "fullbore://runs"}});
+  EXPECT_EQ(last()["id"], 10);
+  EXPECT_EQ(last()["error"]["code"], -32603) << "too many run";
+}
+
 TEST_F(ServerTest, AnErrorIsWhatTheCommandLineSays) {
   Begin();
   CallTool(1, "diagnose", Json::object());
@@ -188,6 +224,16 @@ TEST_F(AllowedServerTest, ACancelledCallIsStoppedAndNotAnswered) {
   server_.Tick(1);
   EXPECT_EQ(sent_.size(), before);
   EXPECT_FALSE(server_.busy());
+}
+
+TEST_F(ServerTest, APersonIsNotAskedWhatCannotBeStarted) {
+  Begin({{"elicitation", Json::object()}});
+  CallTool(1, "measure", {{"command", "a"}});
+  Say(Json{{"jsonrpc", "2.0"},
+           {"id", last()["id"]},
+           {"result", {{"action", "accept"}, {"content", {{"allow", true}}}}}});
+  CallTool(2, "measure", {{"command", "b"}});
+  EXPECT_THAT(LastText(), HasSubstr("still measuring"));
 }
 
 TEST_F(AllowedServerTest, OneMeasurementAtATime) {

@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string index(reinterpret_cast<const char*>(data), size);
   if (size >= kBodyAt) {
     const uint64_t shard_bytes = kShardBytes;
-    const uint32_t crc = fullbore::loader::Crc32c({data + kBodyAt, size - kBodyAt});
+    const uint32_t crc = fullbore::Crc32c({data + kBodyAt, size - kBodyAt});
     std::memcpy(index.data() + kShardSizeAt, &shard_bytes, sizeof shard_bytes);
     std::memcpy(index.data() + kCrcAt, &crc, sizeof crc);
   }

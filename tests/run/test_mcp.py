@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import array
+import fcntl
 import json
+import os
 import pathlib
+import signal
 import subprocess
+import termios
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -69,6 +74,38 @@ def test_what_was_started_ends_with_the_server(fullbore):
         assert process.poll() is None
     leave(process)
     assert not pathlib.Path(f"/proc/{written.read_text().strip()}").exists()
+
+
+def asked_for_more_than_a_pipe_holds(fullbore, **how) -> subprocess.Popen:
+    process = fullbore.begin(fullbore.binary, "mcp", stdin=subprocess.PIPE, **how)
+    say(process, {"id": 0, "method": "initialize", "params": {"capabilities": {}}})
+    for number in range(1, 50):
+        say(process, {"id": number, "method": "tools/list"})
+    return process
+
+
+def unread(pipe) -> int:
+    count = array.array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, count)
+    return count[0]
+
+
+def test_a_client_that_reads_slowly_gets_all_whole_even_where_a_write_does_not_block(fullbore):
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    process = asked_for_more_than_a_pipe_holds(fullbore, stdout=write)
+    os.close(write)
+    with open(read, "rb") as answers:
+        assert [json.loads(answers.readline())["id"] for _ in range(50)] == list(range(50))
+    leave(process)
+
+
+def test_a_client_that_reads_nothing_does_not_keep_the_server_from_ending(fullbore):
+    process = asked_for_more_than_a_pipe_holds(fullbore)
+    while unread(process.stdout) < 32 << 10:  # then there is soon no room for more
+        assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(60) == 0
 
 
 def test_the_skill_is_what_the_program_says(fullbore):
