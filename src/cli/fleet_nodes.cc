@@ -35,7 +35,8 @@ void PrintTable(const std::vector<fleet::NodeHistory>& histories) {
   const auto slow = std::ranges::count(histories, true, &fleet::NodeHistory::slow);
   Print(
       stdout,
-      "\n  rates as a ratio of the same command's just before and after on other machines, and how often below both; {}\n",
+      "\n  each time, its rate over that of the same command just before and after on other machines; below: slower\n"
+      "  than both; {}\n",
       slow == 0 ? "none is slower than chance explains"
                 : fmt::format("{} {} slower than chance explains", slow, slow == 1 ? "is" : "are"));
 }
@@ -70,8 +71,10 @@ int Run(Flags& flags) {
   }
   if (AnyToStandardOutput({&flags.json})) return 0;
   if (histories.empty())
-    Print(stdout,
-          "no machine ran a command five times between runs of it on others, of which it takes two\n");
+    Print(
+        stdout,
+        "too few runs to compare: it takes a command that three machines ran, one of them five times with a run\n"
+        "elsewhere before and after\n");
   else
     PrintTable(histories);
   return 0;

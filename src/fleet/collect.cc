@@ -92,11 +92,11 @@ class Finished {
   bool over_ = false;
 };
 
-Result<RunAccount> ReadAccount(const std::string& path) try {
+Result<RunAccount> ReadAccount(const std::string& path, int64_t wall_ns) try {
   const auto recording = record::ReadRun(path);
   if (!recording) return recording.error();
-  RunAccount account = AccountOf(*recording, {.cut_off = watch::IsSilent(path, WallNs())});
-  if (account.end_unix_ns > WallNs() + kClocksDifferNs)
+  RunAccount account = AccountOf(*recording, {.cut_off = watch::IsSilent(path, wall_ns)});
+  if (account.end_unix_ns > wall_ns + kClocksDifferNs)
     return Error{ErrorCode::kCorrupt, fmt::format("'{}': it says that it goes on into the future", path), ""};
   return account;
 } catch (const std::exception& error) {  // a bug, or no memory: the other runs are read
@@ -161,7 +161,8 @@ Result<Collected> Collect(const CollectOptions& options, Store& store) {
   for (size_t i = 0; i < std::min(std::max<size_t>(1, options.threads), changed.size()); ++i) {
     readers.emplace_back([&] {
       for (size_t mine = next++; mine < changed.size(); mine = next++)
-        finished.Add({changed[mine].first, changed[mine].second, ReadAccount(changed[mine].first)});
+        finished.Add(
+            {changed[mine].first, changed[mine].second, ReadAccount(changed[mine].first, options.wall_ns())});
     });
   }
   Result<void> put;

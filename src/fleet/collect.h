@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "fleet/store.h"
 
@@ -23,6 +24,7 @@ struct CollectOptions {
   std::vector<std::string> directories;  // of runs, or of whatever holds some, at any depth
   size_t threads = 1;
   std::function<void(size_t done, size_t all)> progress;  // on the caller's thread
+  int64_t (*wall_ns)() = WallNs;                          // tests have a time of their own
 };
 
 struct Found {

@@ -2,10 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
 #include "base/testing/scratch_directory.h"
 #include "record/run_writer.h"
@@ -27,10 +25,10 @@ class CollectTest : public ::testing::Test {
     ASSERT_TRUE(writer.ok()) << ToString(writer.error());
     ASSERT_TRUE(writer->Close(end_ns, record::StageState::kEnded, 0, false).ok());
   }
-  Collected CollectAll() {
+  Collected CollectAll(int64_t (*wall_ns)() = WallNs) {
     auto store = Store::Open(directory_ / "fleet.db");
     EXPECT_TRUE(store.ok());
-    const auto collected = Collect({{directory_.path()}, 2, {}}, *store);
+    const auto collected = Collect({{directory_.path()}, 2, {}, wall_ns}, *store);
     EXPECT_TRUE(collected.ok());
     return collected.ok() ? *collected : Collected{};
   }
@@ -62,20 +60,18 @@ TEST_F(CollectTest, OnlyWhatChangedIsReadAgain) {
   EXPECT_THAT(*Store::OpenForReading(directory_ / "fleet.db")->Runs({}), SizeIs(2));
 }
 
-// Nothing has written into it for 28 seconds, nor will: from 30 on it is over.
-TEST_F(CollectTest, ARunThatWasCutOffJustNowIsLookedAtAgain) {
-  const std::string path = directory_ / "one.fbr";
-  ASSERT_TRUE(
-      record::RunWriter::Open(path, {"one", "train", {"python", "train.py"}, "/", {}}, 1000, 2000).ok());
-  for (const std::string& file : {path, path + "-wal"}) {
-    std::error_code ignored;
-    fs::last_write_time(file, fs::file_time_type::clock::now() - std::chrono::seconds(28), ignored);
-  }
+// Its file never changes: what says that it is over is the time alone.
+TEST_F(CollectTest, ARunIsLookedAtAgainUntilItHasEndedOrIsKnownToBeCutOff) {
+  constexpr auto in_a_minute = [] { return WallNs() + 60 * kNsPerSecond; };
+  ASSERT_TRUE(record::RunWriter::Open(directory_ / "one.fbr",
+                                      {"one", "train", {"python", "train.py"}, "/", {}}, 1000, 2000)
+                  .ok());
   EXPECT_EQ(CollectAll().changed, 1u);
-  std::this_thread::sleep_for(std::chrono::milliseconds(2100));
-  EXPECT_EQ(CollectAll().changed, 1u);
-  EXPECT_EQ(CollectAll().changed, 0u);
-  EXPECT_THAT(*Store::OpenForReading(directory_ / "fleet.db")->Runs({}), SizeIs(1));
+  EXPECT_EQ(CollectAll().changed, 1u) << "it goes on";
+  EXPECT_EQ(CollectAll(in_a_minute).changed, 1u) << "it was cut off";
+  EXPECT_EQ(CollectAll(in_a_minute).changed, 0u);
+  EXPECT_THAT(*Store::OpenForReading(directory_ / "fleet.db")->Seen(), SizeIs(1))
+      << "one row, not one for each look";
 }
 
 TEST_F(CollectTest, WhatIsNoRunIsSaidAndTheOthersAreRead) {

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <optional>
 #include <span>
 #include <tuple>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "fleet/job_use.h"
 #include "fleet/words.h"
 #include "record/limits.h"
 
@@ -189,55 +189,6 @@ class Waterfall {
   Job& job_;
   int64_t until_ns_ = 0;  // what lies before is in a bar or a gap; 0 at first
 };
-
-// The most of it that runs used side by side, each as much as it ever did: steps of one job share what it was given.
-template <typename Number>
-void TakeTogether(const std::vector<RunAccount>& runs, std::optional<Number> Use::*used, Use& use) {
-  std::vector<std::pair<int64_t, Number>> changes;  // at a moment, by so much; who ends makes room first
-  for (const RunAccount& run : runs) {
-    const auto& most = run.use.*used;
-    if (!most || run.end_unix_ns <= run.begin_unix_ns) continue;
-    changes.emplace_back(run.begin_unix_ns, *most);
-    changes.emplace_back(run.end_unix_ns, -*most);
-  }
-  std::ranges::sort(changes);
-  Number now = 0;
-  for (const auto& [unix_ns, change] : changes) {
-    now += change;
-    if (use.*used) use.*used = std::max(*(use.*used), now);
-  }
-}
-
-// Its own on average, and of each run beside it for as long as that was there.
-double MeanCoresWhile(const RunAccount& longest, const std::vector<RunAccount>& runs) {
-  const Allocation meanwhile{longest.begin_unix_ns, longest.end_unix_ns, 0, ""};
-  double core_ns = 0;
-  for (const RunAccount& run : runs) {
-    const int64_t together_ns = std::max<int64_t>(0, TogetherNs(run, meanwhile));
-    core_ns += run.use.cores_mean.value_or(0) * static_cast<double>(together_ns);
-  }
-  const auto ns = static_cast<double>(longest.end_unix_ns - longest.begin_unix_ns);
-  return ns > 0 ? core_ns / ns : longest.use.cores_mean.value_or(0);
-}
-
-Use UseOfAll(const std::vector<RunAccount>& runs) {
-  const auto lasted = [](const RunAccount& run) { return run.end_unix_ns - run.begin_unix_ns; };
-  const RunAccount& longest = *std::ranges::max_element(runs, {}, lasted);
-  Use use = longest.use;
-  const auto most = [](auto& known, const auto& more) {
-    if (known && more) known = std::max(*known, *more);
-  };
-  if (use.cores_mean) use.cores_mean = MeanCoresWhile(longest, runs);
-  TakeTogether(runs, &Use::cores_p95, use);
-  TakeTogether(runs, &Use::memory_peak_bytes, use);
-  TakeTogether(runs, &Use::gpus_used, use);
-  if (use.gpus_used && use.gpus_given) use.gpus_used = std::min(*use.gpus_used, *use.gpus_given);
-  for (const RunAccount& run : runs) {
-    most(use.time_used_ns, run.use.time_used_ns);
-    use.restarts = std::max(use.restarts, run.use.restarts);
-  }
-  return use;
-}
 
 }  // namespace
 

@@ -198,6 +198,22 @@ TEST(JobTest, StepsSideBySideUseTogetherWhatTheirJobAskedFor) {
   EXPECT_THAT(NotesOn(JobOf({one})), SizeIs(2)) << "alone it needs neither";
 }
 
+// A job's script that calls `fullbore run`, and is recorded from outside.
+TEST(JobTest, WhatARunWithinAnotherUsedCountsOnce) {
+  RunAccount outer = ARun(0, 100), inner = ARun(10, 90);
+  inner.id = "inner";
+  outer.use.sees_runs_within = true;
+  for (RunAccount* run : {&outer, &inner}) {
+    run->use.cores_given = 8;
+    run->use.cores_mean = 2;
+    run->use.cores_p95 = 3;
+  }
+  const Job job = JobOf({outer, inner});
+  EXPECT_EQ(job.use.cores_mean, 2);
+  EXPECT_EQ(job.use.cores_p95, 3);
+  EXPECT_THAT(NotesOn(job), ElementsAre("Of the cores that it asked for, half would have been enough."));
+}
+
 TEST(JobTest, WhatWasOverAskedIsSaidOfTimeOnlyWhereItEndedWell) {
   RunAccount run = ARun(0, 100);
   run.use.time_given_ns = 7200 * kSecond;

@@ -161,6 +161,21 @@ void AddGpus(const Recording& recording, Use& use) {
   use.gpus_used = std::min<int64_t>(used, *use.gpus_given);
 }
 
+// Of a run within it that a step of Slurm's is, it sees the recorder alone.
+bool SeesRunsWithin(const Recording& recording) {
+  std::set<int64_t> recorders;
+  for (const record::Stage& stage : recording.stages) {
+    for (const record::Process& process : stage.processes) {
+      if (process.role == record::kRecorderRole) recorders.insert(process.pid);
+    }
+  }
+  return std::ranges::any_of(recording.stages, [&](const record::Stage& stage) {
+    return std::ranges::any_of(stage.processes, [&](const record::Process& process) {
+      return recorders.contains(process.parent_pid);
+    });
+  });
+}
+
 }  // namespace
 
 Use UseOf(const Recording& recording) {
@@ -170,6 +185,7 @@ Use UseOf(const Recording& recording) {
   AddMemory(recording, use);
   AddTime(recording, use);
   AddGpus(recording, use);
+  use.sees_runs_within = SeesRunsWithin(recording);
   return use;
 }
 

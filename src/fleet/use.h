@@ -18,6 +18,7 @@ struct Use {
   std::optional<int64_t> time_given_ns, time_used_ns;  // of the job: its limit, and until this run's end
   std::optional<int64_t> gpus_given, gpus_used;        // used: the command was on it, and a kernel ran
   int64_t restarts = 0;                                // of the job, before this run
+  bool sees_runs_within = false;                       // what those used is part of all this
 
   bool NeverTouchedItsGpu() const { return gpus_used && *gpus_used == 0; }
   bool operator==(const Use&) const = default;

@@ -47,6 +47,19 @@ TEST(UseTest, WhatTheSchedulerDidNotSayIsNotKnown) {
   EXPECT_EQ(UseOf(run), Use{});
 }
 
+TEST(UseTest, ARunWithinIsSeenWhereItsProcessesAreAndNotWhereOnlyItsRecorderIs) {
+  record::Recording run = AJob();
+  std::vector<record::Process>& processes = run.stages[0].processes;
+  const auto see = [&](int64_t pid, int64_t parent_pid, std::string_view role) {
+    processes.push_back({pid, parent_pid, std::string(role), -1, "", 0, 0});
+  };
+  see(2, 1, record::kRecorderRole);
+  see(4, 1, "trainer");
+  EXPECT_FALSE(UseOf(run).sees_runs_within);
+  see(3, 2, "trainer");
+  EXPECT_TRUE(UseOf(run).sees_runs_within);
+}
+
 TEST(UseTest, MemoryIsTheJobsOwnGroupsWhereItHasOne) {
   record::Recording run = AJob();
   AddSeries(run, Metric::kProcessMemoryPeak, 5e9, {{"role", "trainer"}});
