@@ -5,12 +5,6 @@ source "$(dirname "$0")/lib.sh"
 
 cd "$root"
 tools="build/docs-tools"
-wanted="scripts/requirements-docs.txt"
-if ! cmp -s "$wanted" "$tools/installed.txt"; then
-  say "pip install into $tools, for the site: $(grep -v '^#' "$wanted" | xargs)"
-  python3 -m venv --clear "$tools"
-  "$tools/bin/pip" install -qq --disable-pip-version-check -r "$wanted" </dev/null
-  cp "$wanted" "$tools/installed.txt" # last: an interrupted installation does not count
-fi
+install_apart "$tools" scripts/requirements-docs.txt "the site"
 NO_MKDOCS_2_WARNING=1 "$tools/bin/mkdocs" build --quiet --strict >&2
 printf '%s\n' "$root/build/docs/index.html"

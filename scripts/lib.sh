@@ -61,6 +61,17 @@ sys.exit(any(importlib.util.find_spec(name) is None for name in sys.argv[1:]))
 PY
 }
 
+# install_apart PLACE REQUIREMENTS WHY: what pip installs from that file, in a virtual environment of its own; quick when
+# nothing is missing.
+install_apart() {
+  local place="$1" wanted="$2" why="$3"
+  if cmp -s "$wanted" "$place/installed.txt"; then return; fi
+  say "pip install into $place, for $why: $(grep -v '^#' "$wanted" | xargs)"
+  python3 -m venv --clear "$place"
+  "$place/bin/pip" install -qq --disable-pip-version-check -r "$wanted" </dev/null
+  cp "$wanted" "$place/installed.txt" # last: an interrupted installation does not count
+}
+
 # The Python that trains in the demo: $PYTHON, the one in .venv if it exists, else the user's own with torch.
 demo_python() {
   local candidate
