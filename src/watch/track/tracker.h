@@ -54,6 +54,8 @@ struct TrackerName {
   enum class Kind { kTensorBoard, kMlflow, kWandb, kOtlp };
   Kind kind = Kind::kTensorBoard;
   std::string place;  // empty: as the environment says
+
+  bool operator==(const TrackerName&) const = default;
 };
 
 bool NamesATracker(const std::string& text);
