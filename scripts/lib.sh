@@ -61,6 +61,7 @@ sys.exit(any(importlib.util.find_spec(name) is None for name in sys.argv[1:]))
 PY
 }
 
+
 # The Python that trains in the demo: $PYTHON, the one in .venv if it exists, else the user's own with torch.
 demo_python() {
   local candidate

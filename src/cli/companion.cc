@@ -1,6 +1,7 @@
 #include "cli/companion.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -83,7 +84,8 @@ std::vector<std::string> Companion::Finish(int64_t deadline_ns) {
     std::ranges::move(Lines(), std::back_inserter(lines));
   }
   if (pid_ > 0 && output_.valid()) lines.push_back(task_.lasting);
-  if (pid_ > 0 && !output_.valid()) waitpid(pid_, nullptr, 0);
+  if (pid_ > 0 && !output_.valid() && WasEnded())
+    lines.push_back(fmt::format("{} has ended before it was done: {}", task_.who, task_.lost));
   return lines;
 }
 

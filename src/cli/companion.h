@@ -19,6 +19,7 @@ class Companion {
     watch::HelperMemory memory = watch::HelperMemory::kBounded;
     std::string who;      // "who keeps watch over this run", for messages
     std::string lasting;  // what is said where it is not done when the run is
+    std::string lost;     // and where it was ended before that
   };
   explicit Companion(Task task) : task_(std::move(task)) {}
   Companion(Companion&&) = default;

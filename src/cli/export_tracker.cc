@@ -153,7 +153,8 @@ int ExportToTracker(const TrackerExport& wanted) {
   }
   const auto path = FindRun(wanted.directory, wanted.runs[0]);
   if (!path) return Fail(path.error(), StatusOf(path.error()));
-  watch::Feed feed(watch::MakeTracker(*name));
+  using Origin = watch::Feed::Origin;
+  watch::Feed feed(watch::MakeTracker(*name), wanted.follow ? Origin::kLive : Origin::kFile);
   return wanted.follow ? Follow(*path, feed) : SendOnce(*path, feed);
 }
 

@@ -1,18 +1,11 @@
 #include "cli/fleet_store.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 
 #include "base/clock.h"
 #include "cli/trials.h"
 
 namespace fullbore::cli {
-
-namespace {
-
-constexpr double kLongestS = 1e9;  // thirty years
-
-}  // namespace
 
 void AddStore(CLI::App& app, StoreFlags& flags) {
   app.add_option("--from", flags.target,
@@ -28,7 +21,7 @@ Result<fleet::Range> RangeOf(const StoreFlags& flags) {
   if (flags.since.empty()) return range;
   const auto seconds = ParsePositiveSeconds("--since", flags.since);
   if (!seconds) return seconds.error();
-  range.since_unix_ns = WallNs() - static_cast<int64_t>(std::min(*seconds, kLongestS) * 1e9);
+  range.since_unix_ns = WallNs() - static_cast<int64_t>(*seconds * 1e9);
   return range;
 }
 

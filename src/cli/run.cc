@@ -49,15 +49,13 @@ constexpr int64_t kMaxWindowSteps = 50;
 // At the end of the run, for all that goes on beside it.
 constexpr int64_t kPatienceNs = 5 * kNsPerSecond;
 
-constexpr int64_t kMostSteps = 1'000'000'000;  // of --steps
-
 struct Flags {
   collect::RunOptions run;
   std::vector<std::string> tags;
   ResultFile json{"--json", kJsonResult}, html{"--html", kHtmlResult};
   std::string windows;
   std::string time;  // of --for
-  int64_t steps = 0;
+  std::optional<int64_t> steps;
   std::string rules;
   std::vector<std::string> trackers;
   bool no_hook = false, no_command = false, fast_data = false, autopilot = false, keep_windows = false;
@@ -109,14 +107,19 @@ Result<std::string> WindowsAskedFor(const std::string& text) {
 
 // Where the command is to be stopped; nothing where it ends by itself.
 Result<std::optional<collect::Limit>> LimitOf(const Flags& flags) {
-  if (flags.time.empty() && flags.steps == 0) return std::optional<collect::Limit>();
-  if (flags.steps > 0 && flags.no_hook) {
+  if (flags.time.empty() && !flags.steps) return std::optional<collect::Limit>();
+  if (flags.steps && *flags.steps <= 0) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("run: --steps {} would end the command before its first step", *flags.steps),
+                 "for instance --steps 200"};
+  }
+  if (flags.steps && flags.no_hook) {
     return Error{ErrorCode::kInvalidArgument,
                  "run: --steps counts what the hook sees, which --no-hook leaves out",
                  "say how long instead: --for 60s"};
   }
   collect::Limit limit;
-  if (flags.steps > 0) limit.steps = flags.steps;
+  limit.steps = flags.steps;
   if (flags.time.empty()) return std::optional(limit);
   const auto seconds = ParsePositiveSeconds("--for", flags.time);
   if (!seconds) return seconds.error();
@@ -162,18 +165,29 @@ Result<std::vector<Companion>> CompanionsFor(const Flags& flags) {
         Companion::Task{{"alerts", "watch", "--rules", *rules},
                         watch::HelperMemory::kBounded,
                         "who keeps watch over this run",
-                        "an alert is still being delivered, which goes on in the background"});
+                        "an alert is still being delivered, which goes on in the background",
+                        "an alert of its last seconds may be missing"});
   }
+  std::vector<watch::TrackerName> known;
   for (const std::string& tracker : flags.trackers) {
-    if (const auto named = watch::TrackerNamed(tracker); !named) return named.error();
+    const auto named = watch::TrackerNamed(tracker);
+    if (!named) return named.error();
     const std::string shown = MaskUrls(tracker);
+    if (std::ranges::find(known, *named) != known.end()) {
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("run: --log {} names a tracker that is told already", shown),
+                   "name it once: two at a time would write the same run"};
+    }
+    known.push_back(*named);
+    const std::string sends = fmt::format("`fullbore export RUN --to {}` sends", shown);
     companions.emplace_back(Companion::Task{
         {"export", "--follow", "--to", tracker},
         watch::HelperMemory::kUnbounded,
         "who tells " + shown,
-        shown +
-            " has not taken all yet: it is tried for 15 more minutes, in the background; after that, `fullbore "
-            "export RUN --to` sends it"});
+        fmt::format(
+            "{} has not taken all yet: it is tried for 15 more minutes, in the background; after that, {} it",
+            shown, sends),
+        sends + " what is missing"});
   }
   return companions;
 }
@@ -420,7 +434,6 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
       ->type_name("TIME");
   app.add_option("--steps", flags->steps,
                  "The same after so many training steps; with --for, what comes first")
-      ->check(CLI::Range(int64_t{1}, kMostSteps))
       ->type_name("N");
   app.add_option("--rules", flags->rules, kRulesHelp)->type_name("FILE");
   app.add_option(

@@ -18,6 +18,8 @@ namespace fullbore::cli {
 
 namespace {
 
+constexpr double kLongestS = 1e9;  // thirty years: nanoseconds count them
+
 // Nothing that a shell takes apart or expands, and nothing that looks like an option.
 bool IsPlain(std::string_view text) {
   return !text.empty() && text[0] != '-' && std::all_of(text.begin(), text.end(), [](char c) {
@@ -97,7 +99,7 @@ Result<double> ParseRatio(const std::string& flag, const std::string& text) {
 
 Result<double> ParsePositiveSeconds(const std::string& flag, const std::string& text) {
   const auto seconds = ParseSeconds(text);
-  if (seconds && *seconds > 0) return *seconds;
+  if (seconds && *seconds > 0) return std::min(*seconds, kLongestS);
   return Error{ErrorCode::kInvalidArgument, fmt::format("{} '{}' is not a length of time", flag, text),
                fmt::format("for instance {} 90s or {} 10m", flag, flag)};
 }

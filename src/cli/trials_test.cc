@@ -20,6 +20,7 @@ TEST(TrialFlagsTest, ARatioIsAPercentageOrANumberBelowOne) {
 
 TEST(TrialFlagsTest, ATimeHasToBeLongerThanNothing) {
   EXPECT_EQ(*ParsePositiveSeconds("--most", "2m"), 120);
+  EXPECT_LT(*ParsePositiveSeconds("--most", "1e99d") * 1e9, 9.2e18) << "more than nanoseconds can count";
   for (const char* wrong : {"0", "-3s", "soon"})
     EXPECT_FALSE(ParsePositiveSeconds("--most", wrong).ok()) << wrong;
 }

@@ -36,7 +36,7 @@ def wait_for(what: Any, why: str) -> Any:
     """Until it answers with something."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
-        with contextlib.suppress(OSError, ValueError, KeyError):
+        with contextlib.suppress(OSError, ValueError, LookupError):
             if (found := what()) is not None:
                 return found
         time.sleep(0.2)

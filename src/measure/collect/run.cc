@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "base/ending_signals.h"
 #include "base/print.h"
-#include "base/secrets.h"
 #include "base/temporary_directory.h"
 #include "base/text.h"
 #include "base/trusted_path.h"
@@ -26,7 +25,7 @@
 #include "measure/collect/job_facts.h"
 #include "measure/collect/leftovers.h"
 #include "measure/collect/recorder.h"
-#include "measure/collect/run_name.h"
+#include "measure/collect/run_files.h"
 #include "measure/collect/run_place.h"
 #include "measure/collect/signals.h"
 #include "measure/collect/status_line.h"
@@ -54,12 +53,6 @@ std::string InFrontOf(std::string_view path, const std::string& hook_directory) 
   return path.empty() ? hook_directory : hook_directory + ":" + std::string(path);
 }
 
-bool IsPlainName(const std::string& name) {
-  return !name.empty() && name[0] != '.' && name[0] != '-' &&
-         std::all_of(name.begin(), name.end(),
-                     [](unsigned char c) { return std::isalnum(c) || c == '-' || c == '_' || c == '.'; });
-}
-
 // One run, from creating its files to its end. Whatever part of it fails, the command runs, and
 // the terminal says what is lost.
 class Session {
@@ -72,17 +65,11 @@ class Session {
   RunResult Run();
 
  private:
-  Result<void> CheckNames() const;
-  std::optional<record::RunWriter> Prepare();
-  Result<record::RunWriter> PrepareIn(const std::string& wanted_directory);
   bool IsOptional() const { return !options_.trial && !options_.starter; }  // the recording, not the command
-  Result<RunPlace> Place(const std::string& directory, const std::string& name) const;
-  ChannelPlace channel_place() const { return {channel_directory_, trace_directory_}; }
-  std::vector<std::string> KeptCommand() const;
   std::string ProcessMark() const;
   std::map<std::string, std::string> ChildEnvironment() const;
   Result<Command> Start(const std::map<std::string, std::string>& environment);
-  void Discard(std::optional<record::RunWriter> writer) const;
+  void Take(const RunFiles& files);
   RunResult BecomeTheCommand(const Error& why);
   template <typename Call>
   void WithRecorder(Call call);
@@ -114,90 +101,13 @@ class Session {
   bool stands_ = false;  // a trial, while another one has its turn
   std::optional<int> interrupted_by_;
   RunPlace place_;
-  std::string channel_directory_;  // empty if there is none
-  std::string trace_directory_;    // of large files; the same where the channel is not in memory
+  ChannelPlace channels_;  // empty if there are none
   int64_t begin_ns_ = MonotonicNs();
   int64_t next_status_ns_ = 0;
   int64_t next_beat_ns_ = 0;
   std::vector<std::string> to_say_;
   std::set<std::string> said_;  // by --fast-data and --autopilot: all ranks of a training say the same
 };
-
-Result<void> Session::CheckNames() const {
-  for (const auto& [what, name] : {std::pair<const char*, const std::string&>{"--name", options_.name},
-                                   {"--run", options_.run_id},
-                                   {"--node", options_.node},
-                                   {"--stage", options_.stage}}) {
-    if (!name.empty() && !IsPlainName(name)) {
-      return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("{} '{}' cannot be used as a file name", what, name),
-                   "use letters, digits, '-', '_' and '.'"};
-    }
-  }
-  return {};
-}
-
-Result<RunPlace> Session::Place(const std::string& directory, const std::string& name) const {
-  if (!options_.run_id.empty()) return PlaceForRun(directory, options_.run_id, options_.node);
-  return PlaceForNewRun(directory, options_.starter ? name : NameWithTime(name));
-}
-
-// All of them in that directory, or none.
-Result<record::RunWriter> Session::PrepareIn(const std::string& wanted_directory) {
-  const auto directory = MakeRunsDirectory(wanted_directory);
-  if (!directory) return directory.error();
-  const std::string name = options_.name.empty() ? NameOf(options_.command) : options_.name;
-  auto place = Place(*directory, name);
-  if (!place) return place.error();
-  begin_ns_ = MonotonicNs();
-  const std::string stage = options_.stage.empty() ? name : options_.stage;
-  std::error_code unknown;
-  auto writer = record::RunWriter::Open(
-      place->path, {place->run_id, stage, KeptCommand(), fs::current_path(unknown).string(), options_.tags},
-      begin_ns_, WallNs());
-  if (!writer) {
-    if (place->is_new_file) RemoveRunFile(place->path);
-    return writer.error();
-  }
-  place_ = *place;
-  if (auto channels = MakeChannelPlace(*directory, place_.run_id)) {
-    channel_directory_ = channels->channel;
-    trace_directory_ = channels->traces;
-  } else {
-    Say(channels.error().text + ": training steps are not recorded");
-  }
-  RemoveLeftoverPlaces(*directory);
-  return writer;
-}
-
-std::vector<std::string> Session::KeptCommand() const {
-  if (!options_.keep_command_lines) return {};
-  return MaskSecrets(options_.command);
-}
-
-std::optional<record::RunWriter> Session::Prepare() try {
-  auto writer = PrepareIn(options_.directory);
-  if (writer) return std::move(*writer);
-  if (options_.starter) {
-    options_.starter->Refuse(writer.error().text);
-    return std::nullopt;
-  }
-  Say(writer.error().text);
-  auto instead = TemporaryDirectory::Make();
-  writer = instead ? PrepareIn(instead->path()) : instead.error();
-  if (!writer) {
-    Say(writer.error().text);
-    if (options_.trial) return std::nullopt;
-    Say("the command runs, but nothing is recorded; choose a directory for runs with -o DIR");
-    return std::nullopt;
-  }
-  Say(fmt::format("the command runs; the run is recorded in '{}' instead; choose a directory with -o DIR",
-                  instead->Keep()));
-  return std::move(*writer);
-} catch (const std::exception& error) {  // a bug, or no memory
-  Say(fmt::format("{}: the command runs, but nothing is recorded", error.what()));
-  return std::nullopt;
-}
 
 // In the environment of every process of the command. Runs in two directories may have the same id, which alone
 // would count the processes of one among those of the other.
@@ -212,9 +122,9 @@ std::map<std::string, std::string> Session::ChildEnvironment() const {
   environment["FULLBORE_RUN_FILE"] = place_.path;  // for those who read it while it grows: python/fullbore
   const char* windows = std::getenv("FULLBORE_WINDOWS");
   if (options_.starter && windows) environment["FULLBORE_WINDOWS"] = windows;  // ours is not its tasks'
-  if (options_.hook_directory.empty() || channel_directory_.empty()) return environment;
-  environment["FULLBORE_CHANNEL"] = channel_directory_;
-  environment["FULLBORE_CHANNEL_DISK"] = trace_directory_;
+  if (options_.hook_directory.empty() || channels_.channel.empty()) return environment;
+  environment["FULLBORE_CHANNEL"] = channels_.channel;
+  environment["FULLBORE_CHANNEL_DISK"] = channels_.traces;
   environment["FULLBORE_HOOK_DIR"] = options_.hook_directory;
   environment["FULLBORE_PACKAGE"] = options_.package_directory;
   const char* before = std::getenv("PYTHONPATH");
@@ -223,20 +133,20 @@ std::map<std::string, std::string> Session::ChildEnvironment() const {
 }
 
 RunResult Session::Run() {
-  if (auto checked = CheckNames(); !checked) return RunFailure{checked.error(), 2};
-  std::optional<record::RunWriter> writer = Prepare();
+  if (auto checked = CheckNames(options_); !checked) return RunFailure{checked.error(), 2};
+  std::optional<RunFiles> files = RunFiles::Make(options_);
   signals_.Watch();
-  if (writer && !options_.quiet) Say("recording to " + FromHere(place_.path));
-  const auto environment = writer ? ChildEnvironment() : std::map<std::string, std::string>();
-  if (!IsOptional() && (!writer || (options_.trial && channel_directory_.empty()))) {
-    Discard(std::move(writer));
+  if (files) Take(*files);
+  const auto environment = files ? ChildEnvironment() : std::map<std::string, std::string>();
+  if (!IsOptional() && (!files || (options_.trial && channels_.channel.empty()))) {
+    if (files) std::move(*files).Discard();
     return RunFailure{{ErrorCode::kUnavailable, "a trial that cannot be recorded is not started",
                        "choose a directory for runs that can be written to: -o DIR"},
                       1};
   }
   auto command = Start(environment);
   if (!command) {
-    Discard(std::move(writer));
+    if (files) std::move(*files).Discard();
     if (command.error().code == ErrorCode::kUnavailable && IsOptional())
       return BecomeTheCommand(command.error());
     return RunFailure{command.error(),
@@ -246,7 +156,7 @@ RunResult Session::Run() {
     ending_ = Ending::OfTrial(command->ancestor(), ProcessMark());
   else if (options_.limit && !options_.starter)
     ending_ = Ending::AsCtrlC(command->pid(), ProcessMark());
-  if (writer) StartRecorder(std::move(*writer), *command);
+  if (files) StartRecorder(std::move(files->writer), *command);
   Loop(*command);
   status_.Hide();
   command->EndRest();
@@ -255,7 +165,7 @@ RunResult Session::Run() {
   if (options_.trial) ending_->KillRest();
   FinishRecording(*command);
   for (const std::string& text : to_say_) Say(text);
-  Remove(channel_place());
+  Remove(channels_);
   return RunOutcome{place_.run_id,
                     place_.path,
                     command->exit_status().value_or(0),
@@ -263,6 +173,13 @@ RunResult Session::Run() {
                     recorder_ && recorder_->out_of_memory(),
                     was_ended,
                     interrupted_by_};
+}
+
+void Session::Take(const RunFiles& files) {
+  place_ = files.place;
+  channels_ = files.channels;
+  begin_ns_ = files.begin_ns;
+  if (!options_.quiet) Say("recording to " + FromHere(place_.path));
 }
 
 // How a command ended that we ended says nothing about it.
@@ -286,21 +203,11 @@ Result<Command> Session::Start(const std::map<std::string, std::string>& environ
   std::optional<Command::Apart> apart;
   if (options_.trial) {
     apart = options_.trial->apart;
-    for (const std::string& ours : {channel_directory_, trace_directory_}) {
+    for (const std::string& ours : {channels_.channel, channels_.traces}) {
       if (!ours.empty()) apart->files.written_through.push_back(ours);
     }
   }
   return Command::Start(options_.command, environment, signals_.inherited(), apart);
-}
-
-// Nothing ran, so nothing of it is kept, unless the file holds other stages.
-void Session::Discard(std::optional<record::RunWriter> writer) const {
-  if (!writer) return;
-  Remove(channel_place());
-  const bool is_all = place_.is_new_file && writer->IsOnlyStage();
-  if (!is_all) return (void)writer->Close(MonotonicNs(), record::StageState::kEnded, std::nullopt, false);
-  writer.reset();
-  RemoveRunFile(place_.path);
 }
 
 // If no second process can be created (a limit on processes or open files), this one becomes the command.
@@ -323,9 +230,9 @@ void Session::StartRecorder(record::RunWriter writer, const Command& command) {
   try {
     for (const auto& [fact, value] : Facts()) writer.PutMachineFact(fact, value);
     if (const char* outer = std::getenv("FULLBORE_CHANNEL")) TellOuterRun(outer);
-    recorder_.emplace(std::move(writer), channel_place(),
+    recorder_.emplace(std::move(writer), channels_,
                       probe::Machine{"", command.pid(), ProcessMark(), options_.keep_command_lines},
-                      channel_directory_.empty() ? "" : options_.hook_directory,
+                      channels_.channel.empty() ? "" : options_.hook_directory,
                       [this](const record::Message& message) { OnMessage(message); });
     if (options_.trial) recorder_->SetStepListener(options_.trial->on_step);
   } catch (const std::exception& error) {
@@ -385,8 +292,8 @@ void Session::Loop(Command& command) {
     });
     LetOthersLook(now_ns);
     if (ending_) EndWhereOver(now_ns);
-    if (now_ns >= next_beat_ns_ && !channel_directory_.empty()) {
-      Beat(channel_place());
+    if (now_ns >= next_beat_ns_ && !channels_.channel.empty()) {
+      Beat(channels_);
       next_beat_ns_ = now_ns + kBeatNs;
     }
     const bool takes_turns = options_.trial && options_.trial->turns;

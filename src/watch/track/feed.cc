@@ -25,12 +25,18 @@ bool Delivered(const Attempt& attempt) { return attempt.end == Attempt::End::kDe
 
 }  // namespace
 
+TrackedRun Feed::RunOf(const record::Recording& recording) const {
+  TrackedRun run = TrackedRun::Of(recording);
+  run.is_live = origin_ == Origin::kLive;
+  return run;
+}
+
 Attempt Feed::Bring(const record::Recording& recording, bool over) {
   const Attempt nothing_to_do = {Attempt::End::kDelivered, ""};
   if (done_ || recording.stages.empty()) return nothing_to_do;
   if (!begun_) {
     if (!MayBegin(recording.stages.back(), over)) return nothing_to_do;
-    if (Attempt begun = tracker_->Begin(TrackedRun::Of(recording)); !Delivered(begun)) return begun;
+    if (Attempt begun = tracker_->Begin(RunOf(recording)); !Delivered(begun)) return begun;
     begun_ = true;
   }
   if (Attempt sent = SendSamples(recording, over); !Delivered(sent) || !over) return sent;
@@ -57,7 +63,7 @@ Attempt Feed::Conclude(const record::Recording& recording) {
   Conclusion conclusion;
   conclusion.judgement = Judgement::Of(diagnose::Diagnose(recording), recording);
   conclusion.failed = recording.stages.back().exit_status.value_or(1) != 0;
-  Attempt ended = tracker_->End(TrackedRun::Of(recording), conclusion);
+  Attempt ended = tracker_->End(RunOf(recording), conclusion);
   done_ = Delivered(ended);
   return ended;
 }

@@ -15,7 +15,10 @@ namespace fullbore::watch {
 
 class Feed {
  public:
-  explicit Feed(std::unique_ptr<Tracker> tracker) : tracker_(std::move(tracker)) {}
+  enum class Origin { kFile, kLive };
+
+  explicit Feed(std::unique_ptr<Tracker> tracker, Origin origin = Origin::kFile)
+      : tracker_(std::move(tracker)), origin_(origin) {}
 
   // Sends what of the recording was not sent yet; `over`: nothing more will come, and it is told the end. kFailed: the
   // next call goes on where this one came to a stop. kRefused: no call will help.
@@ -32,7 +35,10 @@ class Feed {
   Attempt SendSamples(const record::Recording& recording, bool over);
   Attempt Conclude(const record::Recording& recording);
 
+  TrackedRun RunOf(const record::Recording& recording) const;
+
   std::unique_ptr<Tracker> tracker_;
+  Origin origin_;
   bool begun_ = false, done_ = false;
   int64_t sent_until_ns_ = 0, sent_ = 0;
   std::string partly_;

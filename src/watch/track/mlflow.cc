@@ -140,7 +140,7 @@ bool Mlflow::FindScriptsRun(const TrackedRun& run) {
   const auto seen =
       fact == run.facts.end() ? Json() : Json::parse(fact->second, nullptr, /*allow_exceptions=*/false);
   if (const std::string uri = WithoutSlash(TextAt(seen, "/uri")); uri.starts_with("http")) {
-    if (uri_.empty()) uri_ = uri;
+    if (uri_.empty() && run.is_live) uri_ = uri;
     if (uri_ == uri) run_id_ = TextAt(seen, "/id");
   }
   if (run_id_.empty()) run_id_ = Variable("MLFLOW_RUN_ID");
@@ -187,9 +187,9 @@ Attempt Mlflow::FindOwnRun(const TrackedRun& run) {
 Attempt Mlflow::Begin(const TrackedRun& run) {
   own_ = !FindScriptsRun(run);
   if (uri_.empty())
-    return {Attempt::End::kRefused,
-            "no server is named, and the script has no run on one: mlflow:http://127.0.0.1:5000, or "
-            "MLFLOW_TRACKING_URI"};
+    return {
+        Attempt::End::kRefused,
+        "no server is named, by a script that runs, by mlflow:http://127.0.0.1:5000 or by MLFLOW_TRACKING_URI"};
   if (own_) {
     if (Attempt found = FindOwnRun(run); found.end != Attempt::End::kDelivered) return found;
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
@@ -56,11 +57,22 @@ Result<std::string> TensorBoardPlace(const std::string& place) {
                "the one that TensorBoard shows: tensorboard:runs"};
 }
 
+// A directory is named so, and a query: what is in a file that somebody sent could lead elsewhere.
+std::string Plain(std::string id) {
+  for (char& each : id) {
+    const bool plain =
+        std::isalnum(static_cast<unsigned char>(each)) || each == '-' || each == '_' || each == '.';
+    if (!plain) each = '_';
+  }
+  if (id.empty() || id.front() == '.') id.insert(0, "run");
+  return id;
+}
+
 // Of a run on several machines each sends what it saw itself, under a name of its own.
 std::string IdOf(const record::Recording& recording) {
   const std::filesystem::path path = recording.path;
   const bool is_node = path.parent_path().extension() == record::kRunSuffix;
-  return is_node ? path.parent_path().stem().string() + "-" + path.stem().string() : recording.id;
+  return Plain(is_node ? path.parent_path().stem().string() + "-" + path.stem().string() : recording.id);
 }
 
 }  // namespace

@@ -23,6 +23,9 @@ struct TrackedRun {
   std::map<std::string, std::string> tags;
   std::map<std::string, std::string> facts;  // of the first rank, JSON texts
   int64_t wall_begin_ns = 0, wall_end_ns = 0;
+  // Recorded here and now. Of a file that somebody may have sent, no program is started that it names, in no directory
+  // that it names, and no server that it names is given the user's password.
+  bool is_live = false;
 
   static TrackedRun Of(const record::Recording& recording);
 };
@@ -54,6 +57,8 @@ struct TrackerName {
   enum class Kind { kTensorBoard, kMlflow, kWandb, kOtlp };
   Kind kind = Kind::kTensorBoard;
   std::string place;  // empty: as the environment says
+
+  bool operator==(const TrackerName&) const = default;
 };
 
 bool NamesATracker(const std::string& text);

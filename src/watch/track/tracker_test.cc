@@ -38,6 +38,25 @@ TEST(TrackerNameTest, ShowsNoPassword) {
   EXPECT_THAT(tracker->name(), Not(HasSubstr("secret")));
 }
 
+TEST(TrackerNameTest, IsTheSameWhereverTheServerIsNamed) {
+  setenv("MLFLOW_TRACKING_URI", "http://h:5000", 1);
+  EXPECT_EQ(TrackerNamed("mlflow").value(), TrackerNamed("mlflow:http://h:5000").value());
+  unsetenv("MLFLOW_TRACKING_URI");
+  EXPECT_NE(TrackerNamed("wandb:a").value(), TrackerNamed("wandb:b").value());
+}
+
+TEST(TrackedRunTest, HasANameThatLeadsNowhere) {
+  const auto id_of = [](const char* id) {
+    record::Recording recording;
+    recording.id = id;
+    return TrackedRun::Of(recording).id;
+  };
+  EXPECT_EQ(id_of("2026-11-21-0915-train_v1.2"), "2026-11-21-0915-train_v1.2");
+  EXPECT_EQ(id_of("../../etc"), "run.._.._etc");
+  EXPECT_EQ(id_of("a' OR name = 'b"), "a__OR_name____b");
+  EXPECT_EQ(id_of(""), "run");
+}
+
 TEST(OtlpHeadersTest, AreReadAsTheSpecificationSays) {
   EXPECT_THAT(HeadersIn("api-key=a%20b, x = y,broken,=z"), ElementsAre("api-key: a b", "x: y"));
   EXPECT_THAT(HeadersIn("evil=a%0d%0ab"), ElementsAre());

@@ -101,7 +101,7 @@ Attempt Wandb::Start(const TrackedRun& run) {
   SpawnOptions options;
   options.input = options.output = theirs.get();
   options.usual_signals = true;
-  const std::string python = PythonOf(run.words, run.directory);
+  const std::string python = run.is_live ? PythonOf(run.words, run.directory) : "python3";
   if (const int error = Spawn({python, "-c", std::string(kWandbClient)}, options, pid_); error != 0)
     return {Attempt::End::kRefused, fmt::format("{} cannot be started: {}", python, std::strerror(error))};
   return {Attempt::End::kDelivered, ""};
@@ -127,7 +127,7 @@ Attempt Wandb::Begin(const TrackedRun& run) {
                 {{"project", project_},
                  {"id", IdOf(run.id)},
                  {"name", run.id},
-                 {"directory", run.directory},
+                 {"directory", run.is_live ? run.directory : "."},
                  {"config", {{"command", run.command}, {"host", run.host}, {"tags", run.tags}}}}}},
               kStartNs);
 }
