@@ -50,5 +50,14 @@ TEST(MlflowMetricsTest, StandAtTheTrainingsStep) {
   EXPECT_EQ(metrics[0]["timestamp"], 1'795'252'502'123);
 }
 
+TEST(MlflowTest, SpeaksToAServerThatARunFileNamesOnlyWhileTheRunGoesOn) {
+  TrackedRun run;
+  run.facts["mlflow_run"] = R"({"uri": "http://127.0.0.1:1", "id": "abc"})";  // nobody listens there
+  EXPECT_EQ(Mlflow("").Begin(run).end, Attempt::End::kRefused);
+  EXPECT_EQ(Mlflow("http://127.0.0.1:1").Begin(run).end, Attempt::End::kFailed);
+  run.is_live = true;
+  EXPECT_EQ(Mlflow("").Begin(run).end, Attempt::End::kFailed);
+}
+
 }  // namespace
 }  // namespace fullbore::watch
