@@ -18,12 +18,14 @@ SCRIPT = """
     ids = torch.randint(1, WORDS, (ROWS, LENGTH))
 
     class Attention(nn.Module):
-        def __init__(self, heads=4):
+        def __init__(self, heads=4, causal=False):
             super().__init__()
+            self.is_causal = causal
             self.heads, self.qkv, self.out = heads, nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
         def forward(self, x):
             q, k, v = (each.view(*x.shape[:2], self.heads, -1).transpose(1, 2) for each in self.qkv(x).chunk(3, -1))
-            return self.out(functional.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(x.shape))
+            y = functional.scaled_dot_product_attention(q, k, v, is_causal=self.is_causal)
+            return self.out(y.transpose(1, 2).reshape(x.shape))
 
     class Head(nn.Module):
         def __init__(self):
@@ -83,6 +85,29 @@ def call(model, ids):
         told = teacher(ids)
     return functional.mse_loss(model(ids), told)
 train(Model(), ids, call=call)"""
+ADAPTERS = """class Adapted(nn.Module):
+    def __init__(self, base):
+        super().__init__()
+        self.base, self.a, self.b = base, nn.Linear(WIDTH, 2, bias=False), nn.Linear(2, base.out_features, bias=False)
+    def forward(self, x):
+        return self.base(x) + self.b(self.a(x))
+model = Model()
+model.requires_grad_(False)
+for block in model.blocks:
+    block.attention.qkv, block.attention.out = Adapted(block.attention.qkv), Adapted(block.attention.out)
+train(model, ids)"""
+LEARNT_INPUT = """class Prompts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.prompts, self.layer = nn.Parameter(torch.randn(64)), nn.Linear(64, 64)
+    def forward(self, x):
+        return self.layer(self.prompts) + x
+train(Prompts(), torch.randn(16, 64))"""
+FLAT = """import os, torch.distributed as dist
+from torch.distributed.fsdp import FullyShardedDataParallel
+os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="0", RANK="0", WORLD_SIZE="1")
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+train(FullyShardedDataParallel(Model(), device_id=torch.device("cpu")), ids)"""
 TRANSFORMERS = """from transformers import LlamaConfig, LlamaForCausalLM
 config = LlamaConfig(hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
     num_key_value_heads=2, vocab_size=WORDS, attn_implementation="eager")
@@ -110,12 +135,13 @@ def said_of(runner, lines: str) -> tuple[dict | None, int]:
         "train(Model(again=False), ids)",
         "train(Model(again=True), ids)",
         "train(nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 8)), torch.randn(16, 64))",
-        *(HEAD, TORCHS_OWN, CONVOLUTIONS, LORA, TEACHER),
+        *(HEAD, TORCHS_OWN, CONVOLUTIONS, LORA, TEACHER, ADAPTERS, LEARNT_INPUT, FLAT),
         *(BERT, GPT2, TRANSFORMERS),
     ],
     ids=[
         *("attention", "micro-batches", "recomputed", "recomputed-reentrant", "mlp"),
-        *("heads", "torchs-own", "convolutions", "lora", "teacher", "bert", "gpt2", "llama"),
+        *("heads", "torchs-own", "convolutions", "lora", "teacher"),
+        *("adapters", "learnt-input", "fsdp", "bert", "gpt2", "llama"),
     ],
 )
 def test_the_modules_say_what_the_operators_do(newest, lines):
@@ -155,6 +181,38 @@ model.blocks.append(Experts())
 train(model, ids)"""
     said, _ = said_of(newest, lines)
     assert said["unknown"] == ["Experts"]
+
+
+@pytest.mark.long
+def test_of_a_causal_attention_half_the_scores_are_computed(newest):
+    """PyTorch counts the whole square of it: what the halves differ by is known from the lengths."""
+    said, counted = said_of(newest, "train(Model(lambda: Block(lambda: Attention(causal=True))), ids)")
+    whole = 3 * 3 * 4 * 4 * 48 * 48 * 32
+    assert said["of_squares"] == whole * (48 + 1) / 2 / 48
+    assert said["step"] == pytest.approx(counted - whole + said["of_squares"], rel=0.001)
+
+
+@pytest.mark.long
+def test_a_scripted_part_is_not_taken_for_no_part(newest):
+    lines = """class Both(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.head = torch.jit.script(nn.Sequential(nn.Linear(64, 64), nn.ReLU())), nn.Linear(64, 8)
+    def forward(self, x):
+        return self.head(self.inner(x))
+import warnings; train(Both(), torch.randn(16, 64), oracle=False)"""
+    said, _ = said_of(newest, lines)
+    assert said["unknown"] == ["RecursiveScriptModule"]
+
+
+@pytest.mark.long
+def test_a_layer_that_gets_a_tensor_of_another_kind_is_named(newest):
+    lines = """class Another(torch.Tensor):
+    pass
+model = nn.Sequential(nn.Linear(64, 64), nn.Linear(64, 8))
+train(model, torch.randn(16, 64), call=lambda model, x: model[1](model[0](x).as_subclass(Another)).square().mean())"""
+    said, _ = said_of(newest, lines)
+    assert said["unknown"] == ["Linear"]
 
 
 @pytest.mark.long

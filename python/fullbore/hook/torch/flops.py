@@ -19,6 +19,7 @@ from ..core.runtime import Thread, guarded, hook
 from . import forward, tokens
 
 MOST_PROJECTIONS = 8  # of one attention: more is a model that is called one
+LEAST_PROJECTION = 0.15  # of the largest: queries, keys and values by one layer are three times as large as the outputs
 LEAST_UNKNOWN = 0.01  # of the weights: less than that may be of whatever module it likes
 MOST_NAMES = 3
 
@@ -60,7 +61,8 @@ class Count:
             self.add_attention_of_torch(torch, module, args, kwargs)
         elif isinstance(module, torch.nn.RNNBase):
             self.add_recurrent(torch, module, given)
-        elif type(given) is not torch.Tensor or not given.is_floating_point():
+        elif type(given) not in (torch.Tensor, torch.nn.Parameter) or not given.is_floating_point():
+            self.leave_out(torch, module)
             self.find_attention(module, kwargs)
         elif isinstance(module, torch.nn.Linear) or is_linear_of_transformers(module):
             self.products.append(
@@ -81,14 +83,14 @@ class Count:
             return 1
         if not again:
             self.called.add(id(module))
-        weight = next((each for each in module._parameters.values() if each is not None), None)
+        weight = weight_of(module)
         return 1 + int(weight is not None and weight.requires_grad) + int(given.requires_grad)
 
     def add_attention_of_torch(self, torch: Any, module: Any, args: Any, kwargs: Any) -> None:
         names = ("query", "key", "value")
         query, key, value = (kwargs.get(name, args[i] if len(args) > i else None) for i, name in enumerate(names))
         if type(query) is not torch.Tensor or query.is_nested or query.dim() < 2:
-            return
+            return self.leave_out(torch, module)
         width, along = int(query.shape[-1]), 1 if module.batch_first and query.dim() == 3 else 0
         rows = query.shape[1 - along] if query.dim() == 3 else 1
         lengths = int(query.shape[along]) * int(key.shape[along])
@@ -102,17 +104,28 @@ class Count:
         if type(given) is torch.Tensor and given.is_floating_point():
             weights, positions = tokens.weights_of(module), given.numel() // given.shape[-1]
             self.others += 2.0 * weights * positions * self.passes(module, given)
+        else:
+            self.leave_out(torch, module)
+
+    def leave_out(self, torch: Any, module: Any) -> None:
+        """A kind that is known, called with what is not: a tensor of several devices, or of sequences of any length."""
+        if is_known(torch, module):
+            self.note_unknown(module, tokens.weights_of(module))
+
+    def note_unknown(self, module: Any, weights: int) -> None:
+        name = type(module).__name__
+        self.unknown[name] = self.unknown.get(name, 0) + weights
 
     def note_weights(self, torch: Any, module: Any) -> None:
         if id(module) in self.seen:
             return
         self.seen.add(id(module))
-        weights = tokens.weights_of(module)
+        is_script = isinstance(module, torch.jit.ScriptModule)  # whose own modules are called behind our back
+        weights = forward.parameter_count(module) if is_script else tokens.weights_of(module)
         self.weights += weights
         looks_up = isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag))
         if weights and not looks_up and not is_known(torch, module):
-            name = type(module).__name__
-            self.unknown[name] = self.unknown.get(name, 0) + weights
+            self.note_unknown(module, weights)
 
     # ---- Attention by its projections ----
 
@@ -121,9 +134,10 @@ class Count:
         begin = self.begin_of(module)
         inner = [each for each in self.attentions if each.begin >= begin]
         of_it = self.products[begin:]
-        if not 2 <= len(of_it) <= MOST_PROJECTIONS or len(inner) > 1 or not is_attention(module, of_it):
+        wide = without_adapters(of_it)
+        if not 2 <= len(wide) <= MOST_PROJECTIONS or len(inner) > 1 or not is_attention(module, of_it):
             return
-        operations = of_attention(of_it)
+        operations = of_attention(wide)
         if operations is None:
             self.unknown[type(module).__name__] = self.weights
             return
@@ -169,6 +183,14 @@ def is_in_backward(torch: Any) -> bool:
     return task is not None and task() != -1
 
 
+def weight_of(module: Any) -> Any:
+    """No attribute is asked for: one that is computed would be computed once more than by the script. Where FSDP keeps
+    the parameters flat, the weight is a plain tensor while the module is called."""
+    own = module._parameters
+    weight = own.get("weight", module.__dict__.get("weight"))
+    return weight if weight is not None else next((each for each in own.values() if each is not None), None)
+
+
 def is_linear_of_transformers(module: Any) -> bool:
     """Conv1D: a linear layer whose weight lies the other way round."""
     return type(module).__name__ == "Conv1D" and hasattr(module, "nf")
@@ -182,6 +204,12 @@ def is_known(torch: Any, module: Any) -> bool:
 
 def of_product(product: Product) -> float:
     return 2.0 * math.prod(product.shape) * product.results * product.passes
+
+
+def without_adapters(products: list[Product]) -> list[Product]:
+    """LoRA puts two products of a small rank beside a projection."""
+    sizes = [each.shape[-1] * each.results for each in products]
+    return [each for each, size in zip(products, sizes) if size >= max(sizes) * LEAST_PROJECTION]
 
 
 def of_convolution(module: Any, given: Any, result: Any) -> float:
