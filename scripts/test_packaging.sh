@@ -16,6 +16,7 @@ check() {
   [[ "$said" == *"$version"* ]] || die "$how: --version says '$said', VERSION says '$version'"
   [[ "$("$prefix/bin/fullbore" help input-bound)" == *input-bound* ]] || die "$how: help knows no findings"
   [ -f "$prefix/share/man/man1/fullbore-run.1" ] || die "$how: the manual pages are missing"
+  [ -f "$prefix/share/bash-completion/completions/fullbore" ] || die "$how: the completion for bash is missing"
   # The installed hook must be used, not the source tree's: the first directory of PYTHONPATH counts.
   hook="$("$prefix/bin/fullbore" run --quiet -o "$place/runs" -- "$python" -c \
     'import os; print(os.environ["PYTHONPATH"].split(":")[0])')"
