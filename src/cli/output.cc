@@ -65,12 +65,16 @@ void SayWhichOf(size_t count, const std::string& name, const fs::path& newest) {
         newest.stem().string());
 }
 
-// Those that `run --name TEXT` recorded.
+// Those that `run --name TEXT` recorded. A number at the end counts runs only where the first of that minute is there:
+// batch-8 is no run named "batch".
 std::vector<fs::path> Named(const std::string& text, const std::vector<fs::path>& files) {
   std::vector<fs::path> named;
   std::ranges::copy_if(files, std::back_inserter(named), [&](const fs::path& file) {
     const std::string id = file.stem().string();
-    return BeginsWithTime(id) && (id.substr(kTimeInId.size()) == text || NameInId(id) == text);
+    if (!BeginsWithTime(id)) return false;
+    const std::string first = id.substr(0, kTimeInId.size()) + text;
+    const auto is_first = [&](const fs::path& other) { return other.stem() == first; };
+    return id == first || (NameInId(id) == text && std::ranges::any_of(files, is_first));
   });
   return named;
 }

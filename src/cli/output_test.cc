@@ -82,6 +82,10 @@ TEST_F(FindRunTest, ANameMayEndInANumber) {
   const std::string eight = Put("2026-11-20-0915-batch-8"), nine = Put("2026-11-20-0916-batch-9");
   EXPECT_EQ(Found("batch-8"), eight);
   EXPECT_EQ(Found("batch-9"), nine);
+  EXPECT_THAT(Found("batch"), HasSubstr("no run 'batch'")) << "9 is no count";
+  const std::string plain = Put("2026-11-20-0914-batch");
+  Put("2026-11-20-0917-batch-10");
+  EXPECT_EQ(Found("batch"), plain);
 }
 
 TEST_F(FindRunTest, AnIdComesBeforeAName) {

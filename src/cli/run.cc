@@ -192,6 +192,13 @@ Result<std::vector<Companion>> CompanionsFor(const Flags& flags) {
   return companions;
 }
 
+// A run that no command could find by its name. Blocks of a script are stages, and have any.
+Result<void> RefuseNewest(const Flags& flags) {
+  if (flags.run.starter || (flags.run.name != kNewestRun && flags.run.run_id != kNewestRun)) return {};
+  return Error{ErrorCode::kInvalidArgument, "run: no run can be named 'last', which is the newest of all",
+               "any other name: --name last-try"};
+}
+
 // Which machine this is of a run on several, and of which run.
 Result<void> FindNode(Flags& flags, const std::vector<std::string>& command) {
   if (!flags.run.node.empty()) {
@@ -335,6 +342,7 @@ int RunIt(Flags& flags, const Invocation& invocation) {
   if (!limit) return Fail(limit.error(), kExitUsage);
   flags.run.limit = *limit;
   flags.run.tags = *tags;
+  if (auto nameable = RefuseNewest(flags); !nameable) return Fail(nameable.error(), kExitUsage);
   if (auto found = FindNode(flags, invocation.command); !found) return Fail(found.error(), kExitUsage);
   flags.run.command = invocation.command;
   flags.run.keep_command_lines = !flags.no_command;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import shutil
 import subprocess
@@ -17,10 +18,24 @@ SAMPLES = [ROOT / "build/release/src" / tool for tool in ("report/report_sample"
 SNAPSHOT = ROOT / "tests/trace/snapshots/varied-0.pickle.zst"
 RUNS = ["input-bound", "straggler", "one-step-trace", "hostile-texts"]
 FLEET = ["job", "job-of-one-run", "fleet", "letter", "letter-without-edits"]
-ALL = [*RUNS, *FLEET, "memory", "trace"]
+ALL = [*RUNS, *FLEET, "memory", "trace", "compared", "eight-compared"]
 WIDTHS = [390, 768, 1280, 1920]
 
 pytestmark = pytest.mark.long
+
+
+def compare(trace: pathlib.Path, directory: pathlib.Path) -> None:
+    """Two recordings, and eight, of which every second has half as long kernels and a name that is hard to break."""
+    other = json.loads(trace.read_text())
+    for each in other["traceEvents"]:
+        each["dur"] = each["dur"] // 2 if each["cat"] == "kernel" else each["dur"]
+    faster = directory / f"{'half-of-the-time' * 4}.json"
+    faster.write_text(json.dumps(other))
+    for name, count in (("compared", 1), ("eight-compared", 4)):
+        command = [BINARY, "compare", *[trace, faster] * count, "--fail-if", "slower 3%"]
+        command += ["--html", directory / f"{name}.html"]
+        subprocess.run(command, capture_output=True)  # fails: how fast a trace is has no interval
+        assert "shares of the step" in (directory / f"{name}.html").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +47,7 @@ def every_page(tmp_path_factory, trace_pages) -> pathlib.Path:  # noqa: F811
         subprocess.run([tool, directory], check=True)
     subprocess.run([BINARY, "explain", "-q", SNAPSHOT, "--html", directory / "memory.html"], check=True)
     shutil.copy(trace_pages / "page.html", directory / "trace.html")
+    compare(trace_pages / "trace.json", directory)
     return directory
 
 

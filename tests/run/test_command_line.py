@@ -88,6 +88,7 @@ def test_a_stage_with_a_missing_command_leaves_the_others(fullbore):
         (["run", "--tag", "novalue", "--", "true"], "key=value"),
         (["run", "--name", "a/b", "--", "true"], "cannot be used as a file name"),
         (["run", "--run", "../up", "--", "true"], "cannot be used as a file name"),
+        (["run", "--run", "last", "--", "true"], "the newest of all"),
         (["run", "--stage", "train", "--", "true"], "--run"),
         (["rnu", "--", "true"], "did you mean `fullbore run`?"),
         (["explian"], "did you mean `fullbore explain`?"),

@@ -42,7 +42,7 @@ function section({ title, rows }) {
                 data.shares.map((shares) => shareBar(data.palette, shares, true)),
               )
             : "",
-          rows.map((row) => line(row.label.replaceAll("_", " "), row.cells)),
+          rows.map((row) => line(title.startsWith("shares") ? row.label.replaceAll("_", " ") : row.label, row.cells)),
         ),
       ),
     ),

@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "explain/diagnose/between_starts.h"
 #include "explain/diagnose/setup.h"
 #include "explain/diagnose/tokens.h"
 
@@ -86,11 +87,11 @@ void CompareRates(const Diagnosis& before, const Diagnosis& after, Comparison& c
   comparison.speedup = b.value / a.value;
   comparison.speedup_low = comparison.speedup_high = comparison.speedup;
   if (a.half < 0 || b.half < 0) return;
-  // The relative error of a ratio of independent means, to first order.
-  const double relative = std::sqrt(std::pow(a.half / a.value, 2) + std::pow(b.half / b.value, 2));
+  // Of the logarithm of a ratio of independent means, to first order.
+  const double half = std::hypot(a.half / a.value, b.half / b.value, BetweenStarts(before, after));
   comparison.interval_known = true;
-  comparison.speedup_low = comparison.speedup * (1 - relative);
-  comparison.speedup_high = comparison.speedup * (1 + relative);
+  comparison.speedup_low = comparison.speedup * std::exp(-half);
+  comparison.speedup_high = comparison.speedup * std::exp(half);
   comparison.significant = comparison.speedup_low > 1 || comparison.speedup_high < 1;
 }
 

@@ -37,9 +37,11 @@ struct Comparison {
   // packs several into a row, the tokens that are not padding per second.
   std::string rate_unit;
   double rate_before = 0, rate_after = 0;
-  double speedup = 1;                        // rate after, divided by rate before
-  double speedup_low = 1, speedup_high = 1;  // 95 %; equal to speedup where a run was too short to tell
-  bool significant = false;                  // the interval excludes 1
+  double speedup = 1;  // rate after, divided by rate before
+  // 95 %, with what two starts of one program differ by (between_starts.h); equal to speedup where a run was too short to
+  // tell.
+  double speedup_low = 1, speedup_high = 1;
+  bool significant = false;  // the interval excludes 1
   bool interval_known = false;
   std::vector<Change> shares;     // that changed by one percentage point or more; largest change first
   std::vector<Change> resources;  // those that findings cite first, then those nearly used up, then by change

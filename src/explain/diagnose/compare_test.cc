@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "explain/diagnose/between_starts.h"
 #include "explain/diagnose/diagnose.h"
 #include "explain/diagnose/testing/made_run.h"
 
@@ -86,7 +87,8 @@ TEST(CompareTest, RowsThatHoldMoreThanASampleAreComparedByTheirTokens) {
   EXPECT_DOUBLE_EQ(packed.rate_before, 12'800);
   EXPECT_DOUBLE_EQ(packed.speedup, 1.6) << "though it trains on 40 rows a second instead of 100";
   EXPECT_TRUE(packed.significant);
-  EXPECT_NEAR(packed.speedup_high / packed.speedup, 1 + std::sqrt(2) * 0.02, 1e-9);
+  EXPECT_NEAR(packed.speedup_high / packed.speedup, std::exp(std::hypot(0.02, 0.02, 1.96 * kBetweenStarts)),
+              1e-9);
   const Comparison cut = Compare(OfTokens(100, 512, 128), OfTokens(200, 256, 130));
   EXPECT_EQ(cut.rate_unit, "samples/s") << "the same samples, as far as some batches can tell";
   EXPECT_DOUBLE_EQ(cut.speedup, 2);
@@ -170,6 +172,22 @@ TEST(CompareTest, TheSameRunTwiceIsWithinTheNoise) {
   const auto jitter = [](int64_t i) { return MadeStep{.forward_ms = 40 + (i * 7) % 5}; };
   const Diagnosis diagnosis = Diagnose(MadeRun({MadeRank(0, 100, jitter)}));
   EXPECT_FALSE(Compare(diagnosis, diagnosis).significant);
+}
+
+TEST(CompareTest, WhatTwoStartsOfOneProgramDifferByIsNoise) {
+  const auto by = [](double times) {
+    Diagnosis run = OfTokens(100 * times, 512, 128);
+    run.samples_per_s_low = run.samples_per_s_high = run.samples_per_s;  // each is sure of itself
+    return run;
+  };
+  EXPECT_FALSE(Compare(by(1), by(0.94)).significant);
+  EXPECT_TRUE(Compare(by(1), by(0.9)).significant);
+  Diagnosis restless = by(0.9);
+  restless.fitness.conditions = {{"noise", "", 0, "", {}, ""}};
+  EXPECT_FALSE(Compare(by(1), restless).significant) << "the neighbours may have made the difference";
+  restless = by(0.75);
+  restless.fitness.conditions = {{"noise", "", 0, "", {}, ""}};
+  EXPECT_TRUE(Compare(by(1), restless).significant);
 }
 
 }  // namespace

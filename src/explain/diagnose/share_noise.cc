@@ -1,8 +1,10 @@
 #include "explain/diagnose/share_noise.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "explain/diagnose/between_starts.h"
 #include "explain/diagnose/diagnose.h"
 #include "explain/diagnose/statistics.h"
 #include "explain/diagnose/view.h"
@@ -42,8 +44,11 @@ ShareMoves ShareMovesOf(const Diagnosis& before, const std::optional<ShareNoise>
   ShareMoves moves;
   if (!noise_before || !noise_after) return moves;
   for (const auto& [name, noise] : *noise_before) {
-    const double by = ShareIn(after, name) - ShareIn(before, name);
-    const double half = std::hypot(noise, noise_after->at(name));
+    const double from = ShareIn(before, name), to = ShareIn(after, name);
+    // Where what is in the share takes a per cent longer, the share grows by this part of it.
+    const double part = std::max(from * (1 - from), to * (1 - to));
+    const double half = std::hypot(noise, noise_after->at(name), part * BetweenStarts(before, after));
+    const double by = to - from;
     moves[name] = {by - half, by + half};
   }
   return moves;

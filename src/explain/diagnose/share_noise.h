@@ -16,7 +16,8 @@ using ShareNoise = std::map<std::string, double>;
 // Of the stage that Diagnose judges. From batch means, as the throughput's; nothing where too few steps were kept.
 std::optional<ShareNoise> ShareNoiseOf(const record::Recording& recording, const std::string& stage = "");
 
-// By how much a share changed at least and at most, at 95 %: a ratio of the step.
+// By how much a share changed at least and at most, at 95 %: a ratio of the step. With what two starts of one program
+// differ by (between_starts.h).
 struct ShareMove {
   double low = 0, high = 0;
 

@@ -36,6 +36,11 @@ TEST(ShareNoiseTest, WhatDiffersByLessThanItVariesHasNot) {
   EXPECT_FALSE(Moves(Waiting(20, 2), Waiting(20, 2)).at("data_wait").IsMoreThanNoise());
 }
 
+TEST(ShareNoiseTest, WhatTwoStartsOfOneProgramDifferByIsNoise) {
+  EXPECT_FALSE(Moves(Waiting(20, 0), Waiting(21, 0)).at("data_wait").IsMoreThanNoise());
+  EXPECT_TRUE(Moves(Waiting(20, 0), Waiting(24, 0)).at("data_wait").IsMoreThanNoise());
+}
+
 TEST(ShareNoiseTest, AShareThatNeitherHasDidNotMove) {
   EXPECT_FALSE(Moves(Waiting(20, 2), Waiting(30, 2)).at("comm_exposed").IsMoreThanNoise());
 }

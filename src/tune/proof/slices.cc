@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "base/text.h"
+#include "explain/diagnose/between_starts.h"
 #include "explain/diagnose/statistics.h"
 
 namespace fullbore::tune {
@@ -29,8 +30,6 @@ constexpr double kOwnSlowness = 0.005, kOwnOfSlowness = 0.3;
 // all, as of one pair in twenty, the interval is only wider.
 constexpr double kTold = 2;
 constexpr double kNormal95 = 1.96;
-// Two starts of the same program differ by that, in the ratio of two of them (docs/measurements.md).
-constexpr double kBetweenStarts = 0.04;
 // There is time for five pairs, because the intervals of fewer are wide whatever they tell (Student's t); a fifth of a pair
 // is kept for ending them.
 constexpr double kUsefulPairs = 5.2, kLastPair = 1.2;
@@ -159,7 +158,7 @@ std::optional<std::string> WhatWentOn(const std::vector<Slice>& slices, const Wa
 // (b^2 + w / T) (c + T) / time: b between starts, and w / T, the square of the error, within a pair. It is least where
 // T^2 = w c / b^2.
 bool AnotherTellsMore(double error, double seconds, double begin_seconds) {
-  return error * std::sqrt(begin_seconds) <= kBetweenStarts * std::sqrt(seconds);
+  return error * std::sqrt(begin_seconds) <= diagnose::kBetweenStarts * std::sqrt(seconds);
 }
 
 double ShareOfPair(double left_seconds, size_t pairs_before) {
