@@ -10,9 +10,9 @@
 #include "base/secrets.h"
 #include "base/text.h"
 #include "cli/hook_directory.h"
+#include "cli/next_step.h"
 #include "cli/output.h"
 #include "cli/results.h"
-#include "cli/next_step.h"
 #include "cli/subcommand.h"
 #include "cli/trials.h"
 
@@ -40,8 +40,8 @@ std::string InWords(const tune::Trial& trial) {
 
 int PrintTrial(const tune::Trial& trial, const Flags& flags) {
   // Other people's programs read it: one line, in any case.
-  const std::string line =
-      PrintableJson(WithNextStep(tune::ToJson(trial)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  const std::string line = PrintableJson(
+      WithNextStep(tune::ToJson(trial)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   ResultFile json = flags.json;
   if (!json.wanted()) json.path = "-";
   if (!flags.json.IsStandardOutput()) Print(stderr, "fullbore: {}\n", MaskUrls(InWords(trial)));
