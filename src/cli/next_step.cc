@@ -117,9 +117,8 @@ const std::map<std::string, After>& AllResults() {
       {"fullbore.fleet/1", [](const Json&) { return std::string("fullbore fleet job JOB"); }},
       {"fullbore.fleet_collect/1", [](const Json&) { return std::string("fullbore fleet report"); }},
       {"fullbore.fleet_nodes/1", [](const Json&) { return std::string("fullbore fleet report"); }},
-      {"fullbore.loader_bench/1", [](const Json&) { return std::string("fullbore run --fast-data -- CMD"); }},
-      {"fullbore.loader_bench_script/1",
-       [](const Json&) { return std::string("fullbore run --fast-data -- CMD"); }},
+      {"fullbore.loader_bench/1", [](const Json&) { return std::string("fullbore run -- CMD"); }},
+      {"fullbore.loader_bench_script/1", [](const Json&) { return std::string("fullbore run -- CMD"); }},
       {"fullbore.loader_pack/1", [](const Json&) { return std::string("fullbore loader bench OUTPUT"); }},
       {"fullbore.alerts_test/1", [](const Json&) { return std::string("fullbore run --rules FILE -- CMD"); }},
   };

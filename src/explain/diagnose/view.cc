@@ -148,26 +148,34 @@ bool Matches(const record::SeriesKey& key, Metric metric, const record::Labels& 
   return IsOf(key, metric) && (labels.empty() || key.labels == labels);
 }
 
+// A reading covers the time since the previous one, so the first of a window began before it. In the first seconds of a
+// run that is most of what was read, and says what the start did.
+double PartInside(const Reading& previous, const Reading& reading, int64_t begin_ns) {
+  if (previous.t_ns >= begin_ns || reading.t_ns <= previous.t_ns) return 1;
+  return static_cast<double>(reading.t_ns - begin_ns) / static_cast<double>(reading.t_ns - previous.t_ns);
+}
+
 // Calls visit(mean, max) for each series that matches and has readings in the window.
 template <typename Visit>
 void ForEachMatch(const View& view, Metric metric, const record::Labels& labels, Visit visit) {
   for (const record::Series& series : view.stage().series) {
     if (!Matches(series.key, metric, labels) || !view.IsOurs(series.key)) continue;
-    double sum = 0, largest = 0;
-    size_t count = 0;
-    // A reading covers the time since the previous one, so the first one began before the window.
+    double sum = 0, weights = 0, largest = 0;
     const auto inside = [&](const Reading& reading) {
       return reading.t_ns >= view.begin_ns() && reading.t_ns <= view.end_ns();
     };
     const bool enough = std::ranges::count_if(series.readings, inside) >= kReadingsToSpareOne;
+    const Reading* before = nullptr;
     bool first = true;
     for (const Reading& reading : series.readings) {
+      const Reading* const previous = std::exchange(before, &reading);
       if (!inside(reading) || (std::exchange(first, false) && enough)) continue;
-      sum += reading.value;
-      largest = count ? std::max(largest, reading.value) : reading.value;
-      ++count;
+      const double weight = previous ? PartInside(*previous, reading, view.begin_ns()) : 1;
+      sum += weight * reading.value;
+      largest = weights > 0 ? std::max(largest, reading.value) : reading.value;
+      weights += weight;
     }
-    if (count) visit(sum / static_cast<double>(count), largest);
+    if (weights > 0) visit(sum / weights, largest);
   }
 }
 
