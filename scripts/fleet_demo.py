@@ -34,7 +34,8 @@ from pathlib import Path
 
 import fleet_cures
 import postgresql
-from slurm_cluster import cluster, free_ports, missing
+from ports import free_ports
+from slurm_cluster import cluster, missing
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "release"

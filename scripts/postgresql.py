@@ -7,11 +7,12 @@ import os
 import pathlib
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+
+from ports import free_port
 
 BINARIES = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin"))
 ADMINISTRATOR = "postgres"
@@ -23,12 +24,6 @@ def unprivileged() -> dict[str, int]:
         return {}
     user = pwd.getpwnam("nobody")
     return {"user": user.pw_uid, "group": user.pw_gid}
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 class Server:

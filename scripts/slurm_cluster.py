@@ -13,6 +13,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from ports import free_ports
+
 # In Debian they are in /usr/sbin, which a user's PATH may lack.
 PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 PROGRAMS = ["munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue"]
@@ -31,14 +33,6 @@ def missing() -> str:
 def missing_for_accounting() -> str:
     absent = [name for name in ACCOUNTING_PROGRAMS if shutil.which(name, path=PATH) is None]
     return f"{absent[0]} is not installed (Debian: slurmdbd, mariadb-server)" if absent else missing()
-
-
-def free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
 
 
 def host() -> str:

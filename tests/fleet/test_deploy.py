@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import pytest
 import yaml
 from agents import Agent, end, sleepers
-from postgresql import free_port
+from ports import free_port
 
 from tests.conftest import ROOT
 

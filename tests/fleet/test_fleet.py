@@ -8,46 +8,14 @@ import pathlib
 import pwd
 import sqlite3
 import sys
-import textwrap
 
 import jsonschema
 import pytest
+from waiting_training import TRAIN, waited
 
 SCHEMA = json.loads((pathlib.Path(__file__).parents[2] / "docs" / "fleet.schema.json").read_text())
 
 OF_RUN = "SELECT kind, cause, device_ns FROM part JOIN run ON run.key = part.run WHERE run.id LIKE ?"
-
-# Writes what it waited for its data by its own clock, of all its steps but the first ten.
-TRAIN = """
-    import json, sys, time
-    import torch
-
-    wait, truth = float(sys.argv[1]), sys.argv[2]
-
-    class Slow(torch.utils.data.Dataset):
-        def __len__(self):
-            return 8 * 150
-        def __getitem__(self, index):
-            time.sleep(wait)
-            return torch.ones(64)
-
-    model = torch.nn.Linear(64, 64)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    waited = begun = None
-    batches = iter(torch.utils.data.DataLoader(Slow(), batch_size=8))
-    for step in range(150):
-        if step == 10:
-            waited, begun = 0.0, time.perf_counter()
-        before = time.perf_counter()
-        batch = next(batches)
-        if step >= 10:
-            waited += time.perf_counter() - before
-        optimizer.zero_grad()
-        model(batch).sum().backward()
-        time.sleep(0.01)
-        optimizer.step()
-    json.dump(waited / (time.perf_counter() - begun), open(truth, "w"))
-"""
 
 
 def report(fullbore, *flags: str) -> dict:
@@ -66,13 +34,12 @@ def collect(fullbore, *directories) -> dict:
 
 @pytest.mark.long
 def test_what_was_planted_is_what_was_wasted(fullbore):
-    script = fullbore.script("train.py", textwrap.dedent(TRAIN))
+    script = fullbore.script("train.py", TRAIN)
     truths = {}
     for name, wait in (("slow", "0.003"), ("quick", "0")):
-        truth = fullbore.directory / f"{name}.json"
-        done = fullbore.call("run", "-o", "runs", "--name", name, "-q", "--", sys.executable, script, wait, truth)
+        done = fullbore.call("run", "-o", "runs", "--name", name, "-q", "--", sys.executable, script, wait)
         assert done.code == 0, done.stderr
-        truths[name] = json.loads(truth.read_text())
+        truths[name] = waited(done.stdout.decode())
     said = {"schema": "fullbore.fleet_collect/1", "runs": 2, "changed": 2, "unread": []}
     assert collect(fullbore, "runs") == {**said, "next_step": "fullbore fleet report"}
     assert collect(fullbore, ".")["changed"] == 0

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import pytest
 from hosts import Host, hosts, why_not
-from postgresql import free_port
+from ports import free_port
 
 TRAIN = """
     import os, sys, time

@@ -11,44 +11,15 @@ import signal
 import sqlite3
 import subprocess
 import tempfile
-import textwrap
 import time
 from collections.abc import Iterator
 
 import pytest
 from slurm_site import BINARY, PLUGIN, PYTHON, USER, Site, host, other_python, site, why_not
+from waiting_training import TRAIN, waited
 
 pytestmark = [pytest.mark.long, pytest.mark.alone]  # other clusters leave channels beside those of this one
 
-# Prints what it waited for its data, of its steps but the first ten, by its own clock.
-TRAIN = """
-    import sys, time
-    import torch
-
-    class Slow(torch.utils.data.Dataset):
-        def __len__(self):
-            return 8 * 120
-        def __getitem__(self, index):
-            time.sleep(0.003)
-            return torch.ones(64)
-
-    model = torch.nn.Linear(64, 64)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    waited = begun = None
-    batches = iter(torch.utils.data.DataLoader(Slow(), batch_size=8))
-    for step in range(120):
-        if step == 10:
-            waited, begun = 0.0, time.perf_counter()
-        before = time.perf_counter()
-        batch = next(batches)
-        if step >= 10:
-            waited += time.perf_counter() - before
-        optimizer.zero_grad()
-        model(batch).sum().backward()
-        time.sleep(0.02)
-        optimizer.step()
-    print("waited", waited / (time.perf_counter() - begun), flush=True)
-"""
 ENDS = "echo hello; exit 7"  # as every job must that nothing of ours may touch
 
 
@@ -79,7 +50,7 @@ def train() -> Iterator[pathlib.Path]:
     with tempfile.TemporaryDirectory() as folder:
         pathlib.Path(folder).chmod(0o755)
         script = pathlib.Path(folder) / "train.py"
-        script.write_text(textwrap.dedent(TRAIN))
+        script.write_text(TRAIN)
         yield script
 
 
@@ -111,8 +82,7 @@ def test_a_training_is_recorded_without_a_word_in_its_script(slurm, train):
     run_file = slurm.runs / USER / slurm.files()[0]
     report = explain(run_file)
     assert report["findings"][0]["id"] == "input-bound"
-    waited = float(re.search(r"waited (\S+)", about["said"])[1])
-    assert report["findings"][0]["share"] == pytest.approx(waited, abs=0.05)
+    assert report["findings"][0]["share"] == pytest.approx(waited(about["said"]), abs=0.05)
     facts = dict(rows(run_file, "SELECT key, value FROM machine"))
     assert (facts["user"], facts["job_id"], facts["job_partition"]) == (USER, about["JobId"], "low")
     assert facts["job_cores"] == "1"

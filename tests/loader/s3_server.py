@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import pathlib
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -15,6 +13,8 @@ import time
 from typing import Any
 
 import pytest
+
+from scripts.ports import free_ports
 
 START_S = 60  # the server takes four seconds on a quiet machine
 STARTS = 5  # the kernel names free ports, the server then opens them: another program may take one in between
@@ -36,14 +36,6 @@ def find_server() -> str | None:
     """The pip package puts it beside the interpreter."""
     beside = pathlib.Path(sys.prefix) / "bin" / "weed"
     return str(beside) if beside.exists() else shutil.which("weed")
-
-
-def free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
 
 
 def identity(keys: dict[str, str], *actions: str) -> dict[str, Any]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import subprocess
 import time
 import urllib.parse
 import urllib.request
 
 import pytest
+
+from scripts.ports import free_port
 
 CONFIGURATION = """
 global: {{scrape_interval: 1s, evaluation_interval: 1s}}
@@ -26,12 +27,6 @@ groups:
       - alert: WaitsForData
         expr: fullbore_share_ratio{share="data_wait"} > 0.5
 """
-
-
-def free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return listening.getsockname()[1]
 
 
 def ask(port: int, path: str):

@@ -9,7 +9,9 @@ import time
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from tracker_servers import free_port, wait_for  # noqa: E402
+from tracker_servers import wait_for  # noqa: E402
+
+from scripts.ports import free_port  # noqa: E402
 
 STEPS = 400  # of at least 20 ms
 

@@ -11,7 +11,9 @@ import urllib.parse
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from tracker_servers import ask, free_port, served  # noqa: E402
+from tracker_servers import ask, served  # noqa: E402
+
+from scripts.ports import free_port  # noqa: E402
 
 STEPS = 300  # of at least 20 ms
 
