@@ -1,18 +1,16 @@
 #include "agent/processes.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <pwd.h>
 #include <sys/types.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <filesystem>
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/file_head.h"
 #include "base/text.h"
 #include "measure/probe/text_file.h"
 
@@ -22,22 +20,6 @@ namespace {
 
 // A process says itself how long these are: of what somebody else's claims, the beginning has to do.
 constexpr size_t kTitleBytes = 4 << 10, kEnvironmentBytes = 256 << 10;
-
-Result<std::string> ReadHead(const std::string& path, size_t most) {
-  const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return ErrnoError("cannot open '" + path + "'", errno);
-  std::string head(most, '\0');
-  size_t used = 0;
-  while (used < most) {
-    const ssize_t got = read(fd.get(), head.data() + used, most - used);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoError("cannot read '" + path + "'", errno);
-    if (got == 0) break;
-    used += static_cast<size_t>(got);
-  }
-  head.resize(used);
-  return head;
-}
 
 constexpr int64_t kYoungNs = 30 * kNsPerSecond;  // a scheduler has moved it to its group by then
 constexpr uint64_t kTurns = 12;                  // of scans in which every old process is read again

@@ -2,11 +2,11 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 
 #include "base/fd.h"
+#include "base/file_head.h"
 #include "base/text.h"
 
 namespace fullbore {
@@ -30,22 +30,14 @@ Result<std::string> ReadSmallFile(const std::string& path, size_t most) {
   if (!S_ISREG(status.st_mode))
     return Error{ErrorCode::kInvalidArgument, "cannot read '" + path + "': it is " + KindOf(status),
                  "name a regular file"};
-  std::string text(most + 1, '\0');
-  size_t filled = 0;
-  while (filled < text.size()) {
-    const ssize_t got = read(fd.get(), text.data() + filled, text.size() - filled);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoError("cannot read '" + path + "'", errno);
-    if (got == 0) break;
-    filled += static_cast<size_t>(got);
-  }
-  if (filled > most) {
+  auto text = ReadHead(fd.get(), path, most + 1);
+  if (!text) return text;
+  if (text->size() > most) {
     return Error{ErrorCode::kInvalidArgument,
                  "cannot read '" + path + "': it is longer than " + FormatBytes(static_cast<double>(most)),
                  "see whether it is the file that was meant"};
   }
-  text.resize(filled);
-  text.shrink_to_fit();
+  text->shrink_to_fit();
   return text;
 }
 
