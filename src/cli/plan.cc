@@ -46,10 +46,8 @@ struct Flags {
 
 Result<const roofline::Device*> DeviceOf(const std::string& name) {
   if (const roofline::Device* device = roofline::DeviceMeant(name)) return device;
-  const auto meant = roofline::NearestDevice(name);
-  return Error{
-      ErrorCode::kInvalidArgument, fmt::format("--devices: no device is called '{}'", name),
-      meant ? fmt::format("did you mean {}?", *meant) : "the devices are " + roofline::NamesOfDevices()};
+  return Error{ErrorCode::kInvalidArgument, fmt::format("--devices: no device is called '{}'", name),
+               roofline::HintForDevice(name)};
 }
 
 // "2000/s", "2k/s" of people who leave out what they count.

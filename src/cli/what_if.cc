@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <map>
 #include <optional>
 
 #include "base/nearest.h"
-#include "base/text.h"
 #include "cli/peers.h"
+#include "explain/roofline/devices.h"
 
 namespace fullbore::cli {
 namespace {
@@ -21,35 +19,9 @@ std::string NamesOfChanges() {
   return names;
 }
 
-std::string LettersAndDigits(std::string_view text) {
-  std::string kept;
-  for (const unsigned char c : text) {
-    if (std::isalnum(c) != 0) kept += static_cast<char>(std::tolower(c));
-  }
-  return kept;
-}
-
-// "NVIDIA GeForce RTX 4090" for "rtx4090", "NVIDIA H100 SXM" for "H100-SXM5": without makers, blanks and dashes.
-std::optional<std::string> DeviceSpelt(std::string_view typed) {
-  std::vector<std::string> spellings;
-  std::map<std::string, std::string> devices;
-  const std::string all = replay::KnownDevices();
-  for (const std::string_view each : Split(all, ',')) {
-    const std::string_view device = Trim(each);
-    for (size_t word = 0; word != std::string_view::npos; word = device.find(' ', word + 1)) {
-      spellings.push_back(LettersAndDigits(device.substr(word)));
-      devices.try_emplace(spellings.back(), device);
-    }
-  }
-  const auto nearest = Nearest(LettersAndDigits(typed), spellings);
-  return nearest ? std::optional(devices.at(*nearest)) : std::nullopt;
-}
-
 Error NoSuchDevice(std::string_view typed) {
-  const auto meant = DeviceSpelt(typed);
-  return {
-      ErrorCode::kInvalidArgument, fmt::format("--what-if: no device is called '{}'", typed),
-      meant ? fmt::format("did you mean 'device={}'?", *meant) : "the devices are " + replay::KnownDevices()};
+  return {ErrorCode::kInvalidArgument, fmt::format("--what-if: no device is called '{}'", typed),
+          roofline::HintForDevice(typed, replay::kDevicePrefix)};
 }
 
 // With the number that was typed, too: "workers=4" for "num_workers=4"; "device=H100" for "H100".

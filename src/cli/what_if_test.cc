@@ -46,10 +46,10 @@ TEST(WhatIfTest, AsksForTheChangeThatTakesTheNumber) {
 }
 
 TEST(WhatIfTest, KnowsADeviceInOtherSpellings) {
-  EXPECT_EQ(HintFor("device=H100-SXM5"), "did you mean 'device=NVIDIA H100 SXM'?");
-  EXPECT_EQ(HintFor("device=rtx4090"), "did you mean 'device=NVIDIA GeForce RTX 4090'?");
-  EXPECT_EQ(HintFor("device=MI-300X"), "did you mean 'device=AMD Instinct MI300X'?");
-  EXPECT_EQ(HintFor("device=a100_sxm_80gb"), "did you mean 'device=NVIDIA A100 SXM 80 GB'?");
+  EXPECT_EQ(HintFor("device=H100-SXM5"), "did you mean 'device=H100 SXM'?");
+  EXPECT_EQ(HintFor("device=rtx4090"), "did you mean 'device=GeForce RTX 4090'?");
+  EXPECT_EQ(HintFor("device=MI-300X"), "did you mean 'device=MI300X'?");
+  EXPECT_EQ(HintFor("device=a100_sxm_80gb"), "did you mean 'device=A100 SXM 80 GB'?");
 }
 
 TEST(WhatIfTest, ListsEachChangeWithWhatItDoes) {

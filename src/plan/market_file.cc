@@ -21,10 +21,7 @@ const roofline::Device* ReadDevice(TomlTable& table) {
   const std::string name = table.Text("device");
   const roofline::Device* device = roofline::DeviceMeant(name);
   if (device != nullptr || table.failed()) return device;
-  const auto meant = roofline::NearestDevice(name);
-  table.RefuseKey(
-      "device", fmt::format("no device is called \"{}\"", name),
-      meant ? fmt::format("did you mean \"{}\"?", *meant) : "the devices are " + roofline::NamesOfDevices());
+  table.RefuseKey("device", fmt::format("no device is called \"{}\"", name), roofline::HintForDevice(name));
   return device;
 }
 

@@ -100,7 +100,7 @@ TEST(MarketFileTest, ErrorsNameTheLineAndWhatWouldBeRight) {
   EXPECT_THAT(ErrorOf("[[machine]]\nname = \"a\"\ncores = 4\n").text, HasSubstr("device is missing"));
   const Error typo = ErrorOf("[[machine]]\nname = \"a\"\ndevice = \"T5\"\ncores = 4\n");
   EXPECT_EQ(typo.text, "prices.toml:3: machine 'a': no device is called \"T5\"");
-  EXPECT_EQ(typo.hint, "did you mean \"T4\"?");
+  EXPECT_EQ(typo.hint, "did you mean 'T4'?");
   const std::string priced = std::string(kMachine) + "source = \"x\"\ndate = 2026-11-29\n";
   EXPECT_THAT(ErrorOf(priced + "per_hour = -1\n").text,
               StartsWith("prices.toml:7: machine 'a': per_hour = -1 is not"));

@@ -1,5 +1,7 @@
 #include "explain/roofline/devices.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -141,6 +143,31 @@ bool IsOfKind(std::string_view words, const std::string& name) {
   return any;
 }
 
+std::string LettersAndDigits(std::string_view text) {
+  std::string kept;
+  for (const unsigned char c : text) {
+    if (std::isalnum(c) != 0) kept += static_cast<char>(std::tolower(c));
+  }
+  return kept;
+}
+
+// "h100", "h100sxm" and "sxm" of the NVIDIA H100 SXM: people write blanks and dashes as they like.
+struct Spelling {
+  std::string text;
+  const Device* device;
+};
+
+std::vector<Spelling> Spellings() {
+  std::vector<Spelling> spellings;
+  for (const Device& device : kDevices) {
+    const std::string name = ShortName(device);
+    spellings.push_back({LettersAndDigits(name.substr(0, name.find(' '))), &device});
+    for (size_t word = 0; word != std::string::npos; word = name.find(' ', word + 1))
+      spellings.push_back({LettersAndDigits(name.substr(word)), &device});
+  }
+  return spellings;
+}
+
 }  // namespace
 
 // "NVIDIA A100-SXM4-40GB" (drivers since 2021), "Tesla V100-SXM2-16GB" (before): the maker says nothing more.
@@ -187,16 +214,14 @@ std::string ShortName(const Device& device) {
   return std::string(name);
 }
 
-std::optional<std::string> NearestDevice(std::string_view name) {
-  const std::string plain = WithoutMaker(name);
-  std::vector<std::string> names, of_kind;
-  for (const Device& device : kDevices) {
-    names.push_back(ShortName(device));
-    of_kind.push_back(Lower(names.back().substr(0, names.back().find(' '))));
-  }
-  const auto meant = Nearest(plain, of_kind);
-  if (!meant) return std::nullopt;
-  return names[static_cast<size_t>(std::ranges::find(of_kind, *meant) - of_kind.begin())];
+std::string HintForDevice(std::string_view name, std::string_view before) {
+  const std::vector<Spelling> spellings = Spellings();
+  std::vector<std::string> known;
+  for (const Spelling& spelling : spellings) known.push_back(spelling.text);
+  const auto meant = Nearest(LettersAndDigits(WithoutMaker(name)), known);
+  if (!meant) return "the devices are " + NamesOfDevices();
+  const auto found = std::ranges::find(spellings, *meant, &Spelling::text);
+  return fmt::format("did you mean '{}{}'?", before, ShortName(*found->device));
 }
 
 std::optional<double> MatrixPeak(const Device& device, ElementType type, bool on_tensor_cores) {

@@ -67,8 +67,9 @@ std::string NamesOfDevices();
 
 // As people write it: without the maker, in the table's letters ("T4", "H100 SXM").
 std::string ShortName(const Device& device);
-// The short name that was probably meant: "T4" for "t5". Nothing where none is near.
-std::optional<std::string> NearestDevice(std::string_view name);
+// The next step for a name that the table does not have: "did you mean 'T4'?" for "t5", and 'device=T4' where an option
+// wants `before` in front; else what the devices are.
+std::string HintForDevice(std::string_view name, std::string_view before = "");
 
 // Arithmetic on elements of this type at best, operations a second: `on_tensor_cores` tells TF32 from
 // float32. Nothing where the table does not say (float64, integers).

@@ -157,10 +157,11 @@ TEST(DevicesTest, FiguresOfTheTableFitEachOther) {
 }
 
 TEST(DevicesTest, AMistypedNameIsNearOneOfTheTable) {
-  EXPECT_EQ(NearestDevice("t5"), "T4");
-  EXPECT_EQ(NearestDevice("nvidia v10"), "V100 SXM2");
-  EXPECT_EQ(NearestDevice("MI30X"), "MI300X");
-  EXPECT_EQ(NearestDevice("abacus"), std::nullopt);
+  EXPECT_EQ(HintForDevice("t5"), "did you mean 'T4'?");
+  EXPECT_EQ(HintForDevice("nvidia v10"), "did you mean 'V100 SXM2'?");
+  EXPECT_EQ(HintForDevice("MI30X"), "did you mean 'MI300X'?");
+  EXPECT_EQ(HintForDevice("h100sxm"), "did you mean 'H100 SXM'?");
+  EXPECT_EQ(HintForDevice("abacus"), "the devices are " + NamesOfDevices());
 }
 
 TEST(DevicesTest, ShortNamesMeanTheSameDevice) {
