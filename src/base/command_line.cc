@@ -3,6 +3,8 @@
 #include <cctype>
 #include <optional>
 
+#include "base/text.h"
+
 namespace fullbore {
 
 namespace {
@@ -106,6 +108,12 @@ Result<std::vector<std::string>> WordsOfCommand(std::string_view text) {
   if (splitter.needs_shell()) return std::vector<std::string>{"/bin/sh", "-c", std::string(text)};
   if (SetsVariable(words.front())) words.insert(words.begin(), "env");
   return std::move(words);
+}
+
+std::string ShellLine(std::span<const std::string> words) {
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + ShellQuote(word);
+  return line;
 }
 
 }  // namespace fullbore

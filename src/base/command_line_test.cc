@@ -47,5 +47,12 @@ TEST(CommandLineTest, WhatIsNoCommandIsAnError) {
     EXPECT_FALSE(WordsOfCommand(text).ok()) << text;
 }
 
+TEST(CommandLineTest, WordsMakeALineThatSplitsIntoThemAgain) {
+  const std::vector<std::string> words = {"python", "my train.py", "it's", "", "--lr=0.1", "$HOME"};
+  EXPECT_EQ(ShellLine(words), R"(python 'my train.py' 'it'\''s' '' --lr=0.1 '$HOME')");
+  EXPECT_EQ(WordsOfCommand(ShellLine(words)).value(), words);
+  EXPECT_EQ(ShellLine({}), "");
+}
+
 }  // namespace
 }  // namespace fullbore

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "base/command_line.h"
 #include "base/text.h"
 #include "tune/knob/knob.h"
 
@@ -75,15 +76,15 @@ std::string AfterMeasure(const ordered_json& trial) {
 }
 
 std::string AfterTune(const ordered_json& answer) {
-  std::string command;
-  for (const ordered_json& word : MemberOf(answer, "command"))
-    command += " " + ShellQuote(word.get<std::string>());
+  std::vector<std::string> command;
+  for (const ordered_json& word : MemberOf(answer, "command")) command.push_back(word.get<std::string>());
   const ordered_json& recommended = MemberOf(answer, "recommended");
   std::string settings;
   for (const auto& [name, value] : MemberOf(recommended, "settings").items())
     settings += fmt::format(
         " --set {}", ShellQuote(name + "=" + (value.is_string() ? value.get<std::string>() : value.dump())));
-  return settings.empty() ? Explain("") : fmt::format("fullbore compare{} --{}", settings, command);
+  return settings.empty() ? Explain("")
+                          : fmt::format("fullbore compare{} -- {}", settings, ShellLine(command));
 }
 
 std::string AfterPlan(const ordered_json& plan) {

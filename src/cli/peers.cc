@@ -7,8 +7,8 @@
 #include <span>
 #include <utility>
 
+#include "base/command_line.h"
 #include "base/secrets.h"
-#include "base/text.h"
 
 namespace fullbore::cli {
 
@@ -119,9 +119,8 @@ std::vector<std::string> CommandIn(std::span<const std::string> words) {
   return begin == words.end() ? std::vector<std::string>() : AsCommand({begin, words.end()});
 }
 
-std::string Joined(std::string line, std::vector<std::string> words) {
-  for (const std::string& word : MaskSecrets(std::move(words))) line += " " + ShellQuote(word);
-  return line;
+std::string Joined(const std::string& line, std::vector<std::string> words) {
+  return words.empty() ? line : line + " " + ShellLine(MaskSecrets(std::move(words)));
 }
 
 // Options of another tool are none of ours.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/command_line.h"
 #include "base/text.h"
 #include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/diagnose.h"
@@ -30,9 +31,7 @@ namespace {
 constexpr size_t kMostSteps = 200;  // of the pipeline: more only repeat them
 
 std::string CommandOf(const record::Stage& stage) {
-  std::string command;
-  for (const std::string& word : stage.command) command += (command.empty() ? "" : " ") + ShellQuote(word);
-  return command.empty() ? "COMMAND" : command;
+  return stage.command.empty() ? "COMMAND" : ShellLine(stage.command);
 }
 
 double NumberIn(const std::map<std::string, std::string>& facts, const char* name) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/command_line.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "explain/diagnose/diagnose.h"
@@ -209,18 +210,12 @@ Json RanksData(const Stage& stage) {
   return ranks;
 }
 
-std::string CommandText(const Stage& stage) {
-  std::string text;
-  for (const std::string& word : stage.command) text += (text.empty() ? "" : " ") + ShellQuote(word);
-  return text;
-}
-
 std::string StageText(const Stage& stage) {
   std::string text = FormatDuration(stage.end_ns - stage.begin_ns);
   if (stage.exit_status && *stage.exit_status != 0)
     text += ", exit status " + std::to_string(*stage.exit_status);
   if (stage.state == record::StageState::kRunning) text += ", unfinished";
-  return text + ": " + CommandText(stage);
+  return text + ": " + ShellLine(stage.command);
 }
 
 std::string_view Name(record::Severity severity) {
@@ -273,7 +268,7 @@ Json FindingPagesData(const Diagnosis& d) {
 
 void AddStage(Json& data, const Diagnosis& d, const Recording& recording, const Stage& stage) {
   data["stage"] = stage.name;
-  data["command"] = CommandText(stage);
+  data["command"] = ShellLine(stage.command);
   data["directory"] = stage.directory;
   if (recording.wall_offset_ns != 0) data["begin_utc"] = FormatUtc(stage.begin_ns + recording.wall_offset_ns);
   data["begin_ns"] = stage.begin_ns;

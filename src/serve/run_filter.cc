@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/command_line.h"
 #include "base/text.h"
 
 namespace fullbore::serve {
@@ -37,12 +38,7 @@ std::string_view Name(watch::RunState state) {
   return kNames[static_cast<size_t>(state)];
 }
 
-std::string CommandOf(const watch::KnownRun& run) {
-  std::string text;
-  for (const std::string& word : run.summary.stages.back().command)
-    text += (text.empty() ? "" : " ") + ShellQuote(word);
-  return text;
-}
+std::string CommandOf(const watch::KnownRun& run) { return ShellLine(run.summary.stages.back().command); }
 
 Result<RunFilter> RunFilter::Parse(const std::string& text) {
   RunFilter filter;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/command_line.h"
 #include "base/secrets.h"
 #include "base/text.h"
 #include "tune/knob/knob.h"
@@ -139,10 +140,7 @@ std::vector<std::string> ChangesOfResults(const Answer& answer) {
 }
 
 std::string CommandText(const std::vector<std::string>& command, const Settings& settings) {
-  std::string text;
-  for (const std::string& word : MaskSecrets(Substitute(command, settings).command))
-    text += (text.empty() ? "" : " ") + ShellQuote(word);
-  return text;
+  return ShellLine(MaskSecrets(Substitute(command, settings).command));
 }
 
 std::optional<EpochCost> CostOfAnEpoch(const Answer& answer, const AnswerContext& context) {

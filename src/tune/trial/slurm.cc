@@ -8,6 +8,7 @@
 
 #include "base/captured.h"
 #include "base/clock.h"
+#include "base/command_line.h"
 #include "base/guarded_file.h"
 #include "base/small_file.h"
 #include "base/text.h"
@@ -28,20 +29,14 @@ std::string Contents(const std::string& path) {
   return text ? std::move(*text) : std::string();
 }
 
-std::string Joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + ShellQuote(word);
-  return text;
-}
-
 // The answer appears at once or not at all, and again where the job had to begin anew.
 std::string Script(const std::string& program, const std::string& folder,
                    const std::vector<std::string>& measure) {
   std::vector<std::string> words = {program, "measure", "--json", "-"};
   words.insert(words.end(), measure.begin(), measure.end());
   const std::string part = ShellQuote(folder + "/answer.part");
-  return "#!/bin/sh\n" + Joined(words) + " > " + part + "\nstatus=$?\n[ $status = 0 ] && mv " + part + " " +
-         ShellQuote(folder + "/answer.json") + "\nexit $status\n";
+  return "#!/bin/sh\n" + ShellLine(words) + " > " + part + "\nstatus=$?\n[ $status = 0 ] && mv " + part +
+         " " + ShellQuote(folder + "/answer.json") + "\nexit $status\n";
 }
 
 class Job {

@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <string_view>
 
+#include "base/command_line.h"
 #include "base/secrets.h"
-#include "base/text.h"
 #include "record/run_reader.h"
 #include "watch/track/mlflow.h"
 #include "watch/track/otlp.h"
@@ -92,8 +92,7 @@ TrackedRun TrackedRun::Of(const record::Recording& recording) {
   const record::Stage& last = recording.stages.back();
   run.stage = last.name;
   run.words = last.command;
-  for (const std::string& word : last.command)
-    run.command += (run.command.empty() ? "" : " ") + ShellQuote(word);
+  run.command = ShellLine(last.command);
   run.directory = last.directory;
   run.wall_begin_ns = recording.stages.front().begin_ns + recording.wall_offset_ns;
   run.wall_end_ns = last.end_ns + recording.wall_offset_ns;

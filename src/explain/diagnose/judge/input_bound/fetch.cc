@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/command_line.h"
 #include "base/text.h"
 #include "explain/diagnose/places.h"
 
@@ -62,9 +63,8 @@ bool KeepsUp(const Input& input) {
 }
 
 std::string FastDataCommand(const View& view) {
-  std::string command;
-  for (const std::string& word : view.stage().command) command += " " + ShellQuote(word);
-  return "fullbore run --fast-data --" + (command.empty() ? " ..." : command);
+  const std::vector<std::string>& command = view.stage().command;
+  return "fullbore run --fast-data -- " + (command.empty() ? "..." : ShellLine(command));
 }
 
 void AdviseCheaperLoading(const View& view, const Loader* loader, Finding& finding) {
