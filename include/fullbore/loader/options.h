@@ -29,7 +29,7 @@ struct SourceOptions {
   // Cost: an index in memory that grows with the number of samples, read or made when the loader opens.
   std::vector<std::string> paths;
 
-  // "auto", folder, tar, tfrecord, hdf5 or list. Say it where the names of the files do not.
+  // "auto", folder, tar, tfrecord, hdf5 or list. For files whose names do not say it.
   std::string kind = "auto";
 
   // The fields of a sample, in this order. Empty: image and label for folders and lists, all fields of the
@@ -38,7 +38,7 @@ struct SourceOptions {
   // Cost: each is read, and has a row in every batch. Name those that the training uses.
   std::vector<std::string> fields;
 
-  // Of remote files. Empty: $XDG_CACHE_HOME/fullbore. For those whose home is small or on a network.
+  // Of remote files. Empty: $XDG_CACHE_HOME/fullbore. Set it where the home directory is small or on a network.
   std::string cache_directory;
 
   // The limit of the disk cache, shared by all loaders that use the directory. 0: none, and every epoch fetches
@@ -56,7 +56,7 @@ struct SourceOptions {
   // fetch an object themselves; a low one makes a slow server look like a broken one.
   double timeout_s = 30;
 
-  // Per request, with growing pauses. Cost: a store that is gone is noticed only after all of them.
+  // Per request, with growing pauses. Cost: a store that is gone is noticed only after all. Raise it for busy stores.
   int retries = 5;
 };
 
@@ -79,10 +79,10 @@ struct LoaderOptions {
   // For remote data that does not fit into the cache.
   int shuffle_shards = 0;
 
-  // Of the order and of all random decisions: the same seed, the same batches, with any number of threads.
+  // Of the order and of all random decisions: the same seed gives the same batches, with any number of threads.
   uint64_t seed = 0;
 
-  // Which part of each epoch this process gets. In Python they come from torch.distributed or the environment.
+  // Which part of each epoch this process gets. Python takes them from torch.distributed or the environment.
   int rank = 0, world_size = 1;
 
   // By default a short last batch is delivered with fewer rows, and all ranks still get equally many batches. drop_last
@@ -90,23 +90,23 @@ struct LoaderOptions {
   // where repeated rows have valid == 0: for evaluation that counts each sample once.
   bool drop_last = false, pad_last = false;
 
-  // For those who would rather stop than train on fewer samples: kRaise.
+  // kRaise is for those who would rather stop than train on fewer samples; it costs the run its first bad sample.
   OnBadSample on_bad_sample = OnBadSample::kSkip;
 
-  // The iteration fails when a larger share of an epoch's samples is bad.
+  // The iteration fails when a larger share of an epoch's samples is bad. Lower it for data that you know to be clean.
   double bad_sample_budget = 0.1;
 
   // Of images: kUInt8 (without Normalize), kFloat32, kFloat16, kBFloat16. Cost: bytes of a batch, in memory and on the
   // way to the device: kUInt8 is a quarter of kFloat32. For those whose copies are the narrowest pipe.
   DType dtype = DType::kFloat32;
 
-  // kNhwc for models in channels_last.
+  // kNhwc for models in channels_last, which else convert each batch. It costs the loader nothing.
   Layout layout = Layout::kNchw;
 
-  // kGray decodes only the luma of a JPEG; for models with one channel.
+  // kGray decodes only the luma of a JPEG, which is faster; for models with one channel.
   ImageMode image_mode = ImageMode::kRgb;
 
-  // Off, as in torchvision's ImageFolder. For photographs from cameras, where the training was not done without it.
+  // Off, as in torchvision's ImageFolder. On for photographs from cameras, unless the model was trained without it.
   bool apply_exif_orientation = false;
 
   // A few percent faster, with errors of up to 23/255. Leave it off where accuracy was measured without it.
@@ -117,7 +117,7 @@ struct LoaderOptions {
   bool scaled_decode = true;
 
   // Larger images are bad samples and are not decoded: what claims to be huge may be an attack. Twice Pillow's limit
-  // for a warning. Cost: a decoder's working memory grows with its largest image.
+  // for a warning. Cost: a decoder's working memory grows with its largest image. Raise it for scans that are larger.
   uint64_t max_image_pixels = 178'956'970;
 
   // 0: as many as the consumer needs, at most one per core that this process may use. Cost: a core each, which the
@@ -128,7 +128,7 @@ struct LoaderOptions {
   // remote data, a connection each. Raise it where a store is fast and far away.
   int max_read_threads = 32;
 
-  // Added to the threads' niceness, so that the training loop goes first. Cost: later batches where cores are short.
+  // Added to the threads' niceness: raise it so that a training on the CPU goes first. Cost: later batches.
   int nice = 0;
 
   // Most finished batches to keep ready; 0: 2 to 8, as the consumer needs. Cost: memory of a batch each. For steps of
