@@ -147,7 +147,7 @@ CASES = {
     ),
     "workers that import the script": (
         KEPT + "import multiprocessing\nmultiprocessing.set_start_method('forkserver', True)\nfit(Rows())",
-        ["keeps its 0 workers: more would import the script again, which may not be made for that"],
+        ["keeps its 0 workers: new ones would import the script again, which it may not be written for"],
     ),
     "seeds its workers": (
         KEPT + "fit(LibraryRows(), worker_init_fn=torch.manual_seed)",
@@ -156,7 +156,7 @@ CASES = {
     "asks for its worker": (
         KEPT + "class Asking(Rows):\n    def __getitem__(self, index):\n        get_worker_info()\n"
         "        return super().__getitem__(index)\nfit(Asking(0.01), num_workers=1)",
-        ["keeps its 1 workers: its samples may depend on the number of workers, for which the dataset asks"],
+        ["keeps its 1 workers: its samples may depend on the number of workers, which the dataset asks for"],
     ),
 }
 

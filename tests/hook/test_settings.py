@@ -98,8 +98,8 @@ CASES = {
         "train(DataLoader(Stream(), batch_size=8))",
         {"num_workers": 3, "batch_size": 20},
         {
-            "num_workers": "refused: each worker would give all samples of this iterable dataset: it does not ask "
-            "get_worker_info()",
+            "num_workers": "refused: each worker would yield all samples of this iterable dataset, which does not "
+            "call get_worker_info()",
             "batch_size": "applied",
         },
         2,
@@ -238,7 +238,7 @@ OF_MODELS = {
     "own autocast": (
         "model = Net()\nfit(model, around=lambda: torch.autocast('cpu', torch.bfloat16))",
         {"precision": "bf16", "optimizer": "foreach"},
-        {"precision": "refused: the script has an autocast of its own, to bfloat16", "optimizer": "applied"},
+        {"precision": "refused: the script has its own autocast, to bfloat16", "optimizer": "applied"},
         None,
     ),
     "half": (
@@ -247,7 +247,7 @@ OF_MODELS = {
         {"precision": "refused: the model has parameters of torch.bfloat16"},
         None,
     ),
-    "scaler": ("fit(Net())", {"precision": "fp16"}, {"precision": "refused: float16 takes a GradScaler"}, None),
+    "scaler": ("fit(Net())", {"precision": "fp16"}, {"precision": "refused: float16 needs a GradScaler"}, None),
     "custom function": (
         CUSTOM.format(mark=""),
         {"precision": "bf16"},
@@ -264,7 +264,7 @@ OF_MODELS = {
         "model = Net(nn.Sigmoid())\n"
         "fit(model, lambda y: nn.BCELoss()(y, torch.ones_like(y)))\nshow(inside=model.inside[1:])",
         {"precision": "bf16"},
-        {"precision": "refused: the loss is BCELoss, of probabilities that 16 bits round to 0 and 1"},
+        {"precision": "refused: the loss is BCELoss, whose probabilities 16 bits would round to 0 and 1"},
         {"inside": ["torch.float32"] * 3},
     ),
     "fused": (

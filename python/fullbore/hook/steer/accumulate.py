@@ -20,7 +20,7 @@ INFINITE = float("inf")
 
 
 class Steps:
-    """Of one optimizer."""
+    """How far one optimizer is in accumulating."""
 
     def __init__(self) -> None:
         self.waiting = 0  # steps asked for since the last one that was made
@@ -33,12 +33,12 @@ _at: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # by sch
 
 
 def factor() -> int:
-    """1 where nothing is accumulated."""
+    """1 if nothing is accumulated."""
     return int(settings.get("accumulate") or 1)
 
 
 def is_last() -> bool:
-    """Whether the step that comes is one that is made."""
+    """Whether the coming step is really made."""
     return any(steps.waiting == factor() - 1 for steps in _steps.values()) or not _steps
 
 

@@ -42,7 +42,7 @@ LOOKS = 32  # batches of an epoch whose random numbers are looked at
 
 
 class Pilot:
-    """Of one training process."""
+    """The autopilot of one training process."""
 
     def __init__(self) -> None:
         self.period: Period | None = None  # that is being measured
@@ -95,15 +95,15 @@ def is_trying() -> bool:
 
 
 def start_period_anew() -> None:
-    """Steps from now on cost something else."""
+    """From now on, steps cost a different time."""
     if pilot.period is not None and not is_trying():
         pilot.period = Period(pilot.period.workers)
         pilot.period.begin_epoch()
 
 
 def never_ending(question: Any) -> Any:
-    """For what is asked of the script's objects in the middle of its loop: an error ends the autopilot, not the loop,
-    and the answer is None."""
+    """For calls into the script's objects in the middle of its loop: an error ends the autopilot, not the loop, and the
+    result is None."""
 
     @functools.wraps(question)
     def asked(*args: Any) -> Any:
@@ -129,7 +129,7 @@ drawn_state = never_ending(randomness.state)
 
 
 def watch_sampler(Iterator: Any) -> None:
-    """With workers, the sampler is asked earlier: it must not draw from what the training draws from meanwhile."""
+    """Workers make the sampler run ahead: it must not draw from generators that the training uses in the meantime."""
     next_index = Iterator._next_index
 
     def _next_index(self: Any) -> Any:
@@ -196,7 +196,7 @@ def of_worker() -> Any:
 
 @never_ending
 def size_of(batch: Any) -> int:
-    """Of the tensors and arrays in it, without running code of the script's."""
+    """The bytes of the tensors and arrays in it, found without running any of the script's code."""
     torch, numpy = sys.modules["torch"], sys.modules.get("numpy")
     kinds = (torch.Tensor,) if numpy is None else (torch.Tensor, numpy.ndarray)
     return sum(int(part.nbytes) for part in randomness.parts(batch) if isinstance(part, kinds))
@@ -309,7 +309,7 @@ def propose(source: Any, period: Period) -> None:
 
 
 def number_for(period: Period) -> int:
-    """Inline, what a batch takes to make is the wait: so many workers make them as fast as the steps take them."""
+    """Without workers, a step waits as long as a batch takes to make: this many make them as fast as steps take them."""
     if period.workers:
         return min(2 * period.workers, cores())
     rest = max(period.mean() - period.wait(), 1.0)
@@ -317,13 +317,13 @@ def number_for(period: Period) -> int:
 
 
 def cores() -> int:
-    """For this rank."""
+    """How many cores this rank may use."""
     ranks = max(1, channel.env_int("LOCAL_WORLD_SIZE", 1))
     return max(1, min(len(os.sched_getaffinity(0)), quota()) // ranks)
 
 
 def quota() -> int:
-    """The cgroup's (cpu.max: microseconds of each period)."""
+    """How many cores the cgroup allows (cpu.max: microseconds of each period)."""
     try:
         with open("/sys/fs/cgroup/cpu.max") as file:
             most, each = file.read().split()
@@ -345,7 +345,7 @@ def why_not(source: Any, workers: int) -> str:
     if not getattr(source, "in_order", True):
         return "its batches come in no fixed order"
     if start_method(source) != "fork":
-        return "more would import the script again, which may not be made for that"
+        return "new ones would import the script again, which it may not be written for"
     if source.worker_init_fn is not None:
         return "its worker_init_fn may make samples depend on the number of workers"
     drawn = pilot.draws or (randomness.DRAWS if randomness.was_drawn_in_worker() else "")
@@ -355,9 +355,9 @@ def why_not(source: Any, workers: int) -> str:
     if own and not source.num_workers:
         return f"in workers, what {own} does beside making samples would happen elsewhere, and ahead of the training"
     if len(randomness.parts(source.dataset)) >= randomness.MOST_PARTS:
-        return "its dataset has too many parts to see whether one of them draws random numbers"
+        return "its dataset has too many parts to check whether any of them draws random numbers"
     if asks_for_worker(source.dataset):
-        return "its samples may depend on the number of workers, for which the dataset asks"
+        return "its samples may depend on the number of workers, which the dataset asks for"
     return why_no_room(workers)
 
 
@@ -406,7 +406,7 @@ def should_give_way(source: Any, workers: int) -> bool:
 
 
 def give_way(own: Any) -> Any:
-    """What workers begin with: less priority, and then the script's own worker_init_fn."""
+    """What workers start with: a lower priority, and then the script's own worker_init_fn."""
 
     def begin(worker: int) -> None:
         try:

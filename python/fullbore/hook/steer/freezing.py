@@ -22,7 +22,7 @@ MOST_FROZEN_BY_PYTHON = 1000
 
 
 class State:
-    """Of one training process."""
+    """The state of one training process."""
 
     def __init__(self) -> None:
         self.period = Period()
@@ -39,7 +39,7 @@ class State:
         self.period, self.since_ns = Period(), hook.garbage_ns
 
     def forget(self) -> None:
-        """In a child, whose steps are its own."""
+        """Called in a forked child, which has steps of its own."""
         self.before, self.looks = None, 0
         self.start_anew()
 

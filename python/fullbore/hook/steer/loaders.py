@@ -50,7 +50,7 @@ def attach(module: Any) -> None:
 
 @guarded
 def rewrite(arguments: Arguments) -> dict[str, str]:
-    """Changes the arguments; returns what became of each setting: "", or why it was refused."""
+    """Changes the arguments; returns the outcome of each setting: "" if applied, or why it was refused."""
     if made_by_library() == "keras":  # which makes the batches of arrays itself
         return {}
     outcomes = {
@@ -92,13 +92,13 @@ def set_workers(arguments: Arguments) -> str:
     if wanted is None:
         return ""
     if wanted > 1 and arguments.get("num_workers", 0) < 2 and repeats_in_workers(arguments["dataset"]):
-        return "each worker would give all samples of this iterable dataset: it does not ask get_worker_info()"
+        return "each worker would yield all samples of this iterable dataset, which does not call get_worker_info()"
     arguments["num_workers"] = wanted
     return ""
 
 
 def repeats_in_workers(dataset: Any) -> bool:
-    """Whether this is an iterable dataset of which nothing says that its workers share the samples."""
+    """Whether this is an iterable dataset without any sign that its workers share out the samples."""
     data = sys.modules["torch.utils.data"]
     if not isinstance(dataset, data.IterableDataset):
         return False

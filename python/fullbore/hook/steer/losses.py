@@ -1,4 +1,4 @@
-"""The losses of the first steps, for whoever compares a run with settings to one without: the fact `first_losses`."""
+"""The losses of the first steps, the fact `first_losses`: to compare a run that has settings with one that has none."""
 
 from __future__ import annotations
 

@@ -78,9 +78,9 @@ def channels_last(module: Any) -> dict[str, str]:
 def compile_in_place(module: Any) -> str:
     """Module.compile keeps the object and the names in its state_dict. Returns why it was refused, or ""."""
     if not hasattr(module, "compile"):
-        return "this torch cannot compile a module in place (it takes 2.2)"
+        return "this torch cannot compile a module in place (2.2 and later can)"
     if forward.forward is not None and forward.forward.compiled:
-        return "the script compiles by itself"
+        return "the script already compiles its model"
     hooked = [name or type(module).__name__ for name, part in module.named_modules() if has_hooks(part)]
     if hooked:
         return f"forward or backward hooks would break the graph: {', '.join(hooked[:3])}"

@@ -59,7 +59,7 @@ def why_not(optimizer: Any, wanted: str) -> str:
 
 
 def move_step_counts(optimizer: Any) -> None:
-    """Of a state that was loaded from a checkpoint: the fused kernel reads them on the parameters' device."""
+    """Moves those of a state loaded from a checkpoint: the fused kernel reads them on the parameters' device."""
     for parameter, known in optimizer.state.items():
         if hasattr(known.get("step"), "to"):
             known["step"] = known["step"].to(parameter.device)

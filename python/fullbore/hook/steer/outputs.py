@@ -174,7 +174,7 @@ def replace_writing(trial: Trial) -> None:
 
 
 def is_directory(trial: Trial, virtual: str) -> bool:
-    """And no symbolic link to one."""
+    """Whether it is a directory, and not a symbolic link to one."""
     written = trial.files + virtual
     return stat.S_ISDIR(real_lstat(written if exists(written) else virtual).st_mode)
 

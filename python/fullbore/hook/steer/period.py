@@ -56,7 +56,7 @@ class Period:
 
 
 def noise_of(one: Period, other: Period) -> float:
-    """Of the difference of their means."""
+    """The noise of the difference of their means."""
     return math.hypot(one.noise(), other.noise())
 
 

@@ -56,14 +56,14 @@ def scaler_is_used() -> bool:
 
 
 def refusing(original: Any) -> Any:
-    """The loss of probabilities, which 16 bits round to 0 and 1: in float32, and no autocast from now on."""
+    """BCELoss takes probabilities, which 16 bits round to 0 and 1: it gets float32, and autocast ends for good."""
 
     @functools.wraps(original)
     def binary_cross_entropy(*args: Any, **kwargs: Any) -> Any:
         if settings.get("precision") not in DTYPES or state.refused or not _patched:
             return original(*args, **kwargs)
         state.refused = True
-        settings.refused("precision", "the loss is BCELoss, of probabilities that 16 bits round to 0 and 1")
+        settings.refused("precision", "the loss is BCELoss, whose probabilities 16 bits would round to 0 and 1")
         torch = sys.modules["torch"]
         with torch.autocast(args[0].device.type, enabled=False):
             return original(*args, **kwargs)
@@ -92,18 +92,18 @@ def at_forward(module: Any) -> None:
 def why_not(torch: Any, module: Any, wanted: str, kind: str) -> str:
     own = autocast(torch)
     if own is not None:
-        return f"the script has an autocast of its own, to {own}"
+        return f"the script has its own autocast, to {own}"
     dtype = next(iter({str(p.dtype) for p in module.parameters() if p.dtype != torch.float32}), None)
     if dtype is not None:
         return f"the model has parameters of {dtype}"
     if wanted == "fp32":
         return ""
     if type(module).__module__.startswith(("deepspeed", "apex")):
-        return f"{type(module).__module__.partition('.')[0]} has a precision of its own"
+        return f"{type(module).__module__.partition('.')[0]} sets the precision itself"
     if wanted == "fp16" and not scaler_is_used():
-        return "float16 takes a GradScaler, and the script has none"
+        return "float16 needs a GradScaler, and the script has none"
     if wanted == "bf16" and kind == "cuda" and not torch.cuda.is_bf16_supported():
-        return "this device has no bfloat16"
+        return "this device does not support bfloat16"
     unfit = functions_without_custom_fwd(torch)
     if unfit:
         return f"an autograd.Function without custom_fwd: {unfit[0]}"
@@ -111,7 +111,7 @@ def why_not(torch: Any, module: Any, wanted: str, kind: str) -> str:
 
 
 def functions_without_custom_fwd(torch: Any) -> list[str]:
-    """The script's own; libraries are taken to know what they do."""
+    """Only the script's own; libraries are assumed to know what they do."""
     found, todo = [], list(torch.autograd.Function.__subclasses__())
     while todo:
         cls = todo.pop()

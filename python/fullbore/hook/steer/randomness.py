@@ -1,4 +1,4 @@
-"""Whether loading in another number of workers gives the same batches, bit for bit.
+"""Whether loading with another number of workers gives the same batches, bit for bit.
 
 A worker's random numbers come from a seed and its number, and those drawn inline from the training's own generators.
 So the samples are the same in any number of workers only if making them draws none. That is seen where the training
@@ -26,7 +26,7 @@ _seen: list[mmap.mmap] = []  # shared with the workers that are forked: 1 once o
 
 
 def watch_workers() -> None:
-    """Those that this process forks from now on."""
+    """Watches the workers that this process forks from now on."""
     _seen[:] = [mmap.mmap(-1, 1)]
 
 
@@ -40,7 +40,7 @@ def was_drawn_in_worker() -> bool:
 
 
 def state(dataset: Any = None) -> tuple[Any, ...]:
-    """Of the generators that a dataset may draw from: the libraries' own, and those among its attributes."""
+    """The states of the generators that a dataset may draw from: the libraries', and those among its attributes."""
     numpy = sys.modules.get("numpy")
     drawn = numpy.random.get_state() if numpy is not None else ("", b"", 0)
     own = tuple(state_of(part) for part in parts(dataset)) if dataset is not None else ()
@@ -54,7 +54,7 @@ def state(dataset: Any = None) -> tuple[Any, ...]:
 
 
 def state_of(part: Any) -> Any:
-    """None for anything but a generator."""
+    """The state of a generator, None for anything else."""
     if type(part) is random.Random:
         return hash(part.getstate())
     numpy, torch = sys.modules.get("numpy"), sys.modules["torch"]
@@ -98,7 +98,7 @@ def parts(*roots: Any) -> list[Any]:
 
 
 def methods_of(part: Any) -> list[Any]:
-    """The script's own."""
+    """Its methods that are the script's own code."""
     classes = [cls for cls in type(part).__mro__ if is_users_class(cls)]
     return [method for cls in classes for method in vars(cls).values() if isinstance(method, FunctionType)]
 

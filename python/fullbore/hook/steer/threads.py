@@ -41,7 +41,7 @@ def pin_to_cpus() -> None:
 
 
 def hold_threads(torch: Any, threads: int) -> None:
-    """Sets the number of threads, and lets only torch's own loader workers, which take one, change it."""
+    """Sets the number of threads; only torch's own loader workers, which use one thread, can still change it."""
     original = torch.set_num_threads
     original(threads)
 

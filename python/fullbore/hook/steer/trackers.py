@@ -1,4 +1,4 @@
-"""Experiment trackers, which send what they are told to a server, are switched off in a trial ($FULLBORE_TRIAL)."""
+"""Switches experiment trackers off in a trial ($FULLBORE_TRIAL): they would report it to a server."""
 
 from __future__ import annotations
 

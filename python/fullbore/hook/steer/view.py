@@ -46,7 +46,7 @@ def make_directories(path: str) -> None:
 
 
 def copy(path: str, to: str) -> None:
-    """At once for those who look at it: ranks and workers open the same file."""
+    """Appears to others all at once: ranks and workers open the same file."""
     part = f"{to}.{os.getpid()}-{_thread.get_ident()}.part"
     with real_open(path, "rb") as source, real_open(part, "wb") as target:
         shutil.copyfileobj(source, target)
@@ -62,7 +62,7 @@ def copy(path: str, to: str) -> None:
 
 
 def remove_tree(path: str) -> None:
-    """One of our own, with what is in it."""
+    """Removes a directory of ours with everything in it."""
     if not stat.S_ISDIR(real_lstat(path).st_mode):
         real_remove(path)
         return

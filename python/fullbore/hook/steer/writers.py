@@ -1,4 +1,4 @@
-"""What writes files by other ways than Python's `open` and `os`: its path is led where outputs.py leads the others."""
+"""Redirects what writes files by other ways than Python's `open` and `os`, as outputs.py does with these."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def lead(trial: Trial, way: Way, module: Any) -> None:
 
 
 def only_reads(way: Way, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """By its mode. Nothing is copied for being read."""
+    """Whether the mode says so: a file that is only read is not copied."""
     given = args[way.mode] if len(args) > way.mode else "r"
     return way.mode > 0 and kwargs.get("mode", given) == "r"
 
