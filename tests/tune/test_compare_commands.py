@@ -269,7 +269,7 @@ def test_a_command_without_steps_is_not_compared(compare, printing, fullbore):
 def test_what_the_budget_leaves_open_is_not_proven_and_says_so(compare, printing):
     said = compare("--baseline", printing(10), "--candidate", printing(20), *METRIC[:2], "--budget", "3s", code=1)
     assert (said["verdict"], said["ended"], said["gain"]) == ("not-proven", "budget", None)
-    assert "--budget gives more time" in said["settled_by"]
+    assert "give a longer --budget" in said["settled_by"]
     assert "Not proven: there are fewer than two pairs" in said["terminal"]
 
 

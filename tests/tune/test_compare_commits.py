@@ -75,7 +75,7 @@ def test_changes_that_are_not_committed_are_the_candidate_or_not_seen(fullbore, 
 
 
 def test_commits_that_cannot_be_compared_are_refused_with_a_hint(fullbore, repository):
-    for commits, said in ((["HEAD"], "nothing that git knows differs"), (["nothing"], "is no commit of")):
+    for commits, said in ((["HEAD"], "nothing that git knows differs"), (["nothing"], "is not a commit of")):
         at = [word for commit in commits for word in ("--at", commit)]
         done = fullbore.call("compare", *at, "--", sys.executable, "train.py")
         assert done.code == 2

@@ -163,7 +163,7 @@ def test_what_makes_no_sense_is_an_error_of_use(fullbore):
         (["--exhaustive"], "--exhaustive tries all combinations"),
         (["--price", "cheap"], "not a price per hour"),
         (["--budget", "0"], "not a length of time"),
-        (["--resume"], "nothing of this command is kept here"),
+        (["--resume"], "no trials of this command are kept here"),
     ):
         done = fullbore.call("tune", *arguments, "--", "true")
         assert (done.code, said in done.stderr) == (2, True), done.stderr
@@ -220,7 +220,7 @@ def test_apply_shows_what_it_runs_before_it_does(fullbore, measure):
 def test_the_budget_ends_a_trial_that_has_not_begun_to_train_and_is_the_reason(fullbore, tune):
     code = "import time, sys; print(sys.argv); time.sleep(600)"
     said = tune("--budget", "2s", "--html", "page.html", "--", sys.executable, "-c", code, "endless", code=1)
-    why = "the budget of 2 s ended before a first step was seen; --budget gives it more time"
+    why = "the budget of 2 s ended before a first step was seen; a longer --budget gives it more time"
     assert [(trial["outcome"], trial["why"]) for trial in said["trials"]] == [("ended-early", why)]
     assert (said["recommended"], said["reason"]) == (None, why)
     assert f"Nothing could be measured: {why}" in " ".join(said["terminal"].split())
@@ -236,7 +236,7 @@ def test_a_search_that_the_budget_ends_says_so_and_tries_again_what_was_not_meas
     command = ("--set", "workers=1,2", *METRIC, "--", sys.executable, farm, "{workers}", "50")
     said = tune("--budget", "20s", *command)
     assert said["recommended"]["settings"] == {"workers": 1}
-    assert said["reason"] == "the budget of 20 s ended before all was tried and proven"
+    assert said["reason"] == "the budget of 20 s ended before everything was tried and proven"
     assert "not everything was tried: the budget of 20 s ended" in said["terminal"]
     assert said["trials"][-1]["why"].startswith("the budget of 20 s ended before a first value was printed")
     (fullbore.directory / "stuck").unlink()

@@ -35,7 +35,7 @@ def test_a_larger_batch_is_offered_beside_the_answer(fullbore, tune, torch_pytho
     assert [trial for trial in said["trials"] if trial.get("apart")]
     assert not [trial for trial in said["pareto"] if "batch_size" in trial["settings"]]
     terminal = " ".join(said["terminal"].split())
-    assert "With a larger batch, which changes training results" in terminal
+    assert "A larger batch would change training results" in terminal
     assert "the learning rate" in terminal
 
 

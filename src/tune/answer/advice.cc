@@ -50,18 +50,17 @@ std::string Ground(const Answer& answer, const Proof& proof, const Settings& aga
   if (proof.verdict == Verdict::kFailed)
     return fmt::format("Refuted: {} failed, or filled the memory, during the proof.", setting);
   if (proof.verdict == Verdict::kNoGain) {
-    return fmt::format("Refuted: {}, {} in {}, made to prove it{}.", setting, GainText(*gain),
-                       PairsText(proof), seen.empty() ? "" : fmt::format("; when it was tried, {}", seen));
+    return fmt::format("Refuted: {}, {} in {}{}.", setting, GainText(*gain), PairsText(proof),
+                       seen.empty() ? "" : fmt::format("; in the search it looked like {}", seen));
   }
   if (!gain) {
-    return fmt::format("Not proven: {}{}. At least two pairs of trials are needed; --budget gives more time.",
+    return fmt::format("Not proven: {}{}. At least two pairs of trials are needed: give a longer --budget.",
                        setting, seen.empty() ? "" : fmt::format(", {} when it was tried", seen));
   }
-  return fmt::format(
-      "Not proven: {}, {} in {}. {}", setting, GainText(*gain), PairsText(proof),
-      proof.pairs.size() < kMostPairs
-          ? "More pairs would tell: --budget gives more time."
-          : "The trials differ too much to tell: tune it when nothing else runs on this machine.");
+  return fmt::format("Not proven: {}, {} in {}. {}", setting, GainText(*gain), PairsText(proof),
+                     proof.pairs.size() < kMostPairs
+                         ? "More pairs would settle it: give a longer --budget."
+                         : "The trials differ too much: tune it when nothing else runs on this machine.");
 }
 
 }  // namespace
@@ -77,8 +76,8 @@ std::vector<std::string> Grounds(const Answer& answer) {
     }
     const bool faster = proof.verdict == Verdict::kFaster;
     grounds.push_back(
-        fmt::format("Proven in {}, that had no part in the search{}.", PairsText(proof),
-                    faster ? "" : ": it asks for less, and loses no more than --within allows"));
+        fmt::format("Proven in {}, none of them part of the search{}.", PairsText(proof),
+                    faster ? "" : ": it needs less, and is slower by no more than --within allows"));
   }
   const bool was_to_be_proven =
       answer.unproven && std::any_of(answer.proofs.begin(), answer.proofs.end(), [&](const Proof& proof) {
@@ -106,8 +105,8 @@ std::vector<std::string> OfLargerBatches(const Answer& answer) {
     const auto& [trial, proof] = *answer.larger_batch;
     if (proof.verdict != Verdict::kFaster)
       return {"A larger batch: " + Ground(answer, proof, answer.recommended->settings)};
-    return {fmt::format("With a larger batch, which changes training results: {} is {} as fast as what is "
-                        "recommended, proven in {}.",
+    return {fmt::format("A larger batch would change training results: {} is {} as fast as the "
+                        "recommendation, proven in {}.",
                         ToText(trial.settings), GainText(*proof.gain()), PairsText(proof)),
             fmt::format("It may change {}.", KnobNamed("batch_size")->changes)};
   }

@@ -51,7 +51,7 @@ Answer WithOtherBatches(const Surface& surface) {
 
 TEST(TuneAdviceTest, ALargerBatchIsOfferedWithWhatItChanges) {
   EXPECT_THAT(OfLargerBatches(WithOtherBatches({.a = 0.010, .b = 0.0001, .batch = 32})),
-              ElementsAre(StartsWith("With a larger batch, which changes training results: batch_size="),
+              ElementsAre(StartsWith("A larger batch would change training results: batch_size="),
                           StartsWith("It may change ")));
 }
 

@@ -1,5 +1,5 @@
-// Where a Python script says what its DataLoader gets. Python's own parser finds it, in the interpreter that the command
-// uses, so that it reads the script as the training does; the script itself is neither run nor imported.
+// Where a Python script sets the arguments of its DataLoader. Python's own parser finds it, run by the interpreter that
+// the command uses, so that it reads the script as the training does; the script is neither run nor imported.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ struct ArgumentChanges {
   std::vector<ByHand> by_hand;
 };
 
-// What to change for the loader that is made at `line`. A setting that it has already is in neither list. An error where
-// no Python could say. Blocks for as long as Python takes to start, some seconds at most.
+// What to change for the loader created at `line`. A setting that it already has is in neither list. An error if no
+// Python could parse the script. Blocks for as long as Python takes to start, a few seconds at most.
 Result<ArgumentChanges> FindArguments(std::string_view script, int line, const Settings& settings,
                                       const std::vector<std::string>& command);
 
@@ -35,7 +35,7 @@ Result<ArgumentChanges> FindArguments(std::string_view script, int line, const S
 // (torchrun, accelerate), and those of the PATH.
 std::vector<std::string> PythonsOf(const std::vector<std::string>& command);
 
-// The Python sources that are asked.
+// The Python sources that find it.
 extern const std::string_view kScriptNames, kArgumentFinder, kFindArguments;
 
 }  // namespace fullbore::tune

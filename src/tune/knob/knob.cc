@@ -21,8 +21,8 @@ std::string InPython(const json& value) {
 
 // ---- which values are legal ----
 //
-// The same as in the hook's table, python/fullbore/hook/core/settings.py. The upper bounds are far above what helps, and
-// below what would bring a machine down: a value may come from somebody else's run.
+// The same as in the hook's table, python/fullbore/hook/core/settings.py. The upper bounds are far above what helps,
+// and below what would bring a machine down: a value may come from somebody else's run.
 
 constexpr int64_t kMostWorkers = 1024, kMostThreads = 1024, kMostBatches = 1024, kMostSamples = 100'000'000;
 constexpr int64_t kMostMegabytes = 1'000'000, kMostCpu = 8191;
@@ -58,7 +58,7 @@ std::string Cores(const json& value) {
     const auto first = ParseInt(part.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : ParseInt(part.substr(dash + 1));
     if (!first || !last || *first < 0 || *last < *first || *last > kMostCpu)
-      return "not a list of cores, as 0-3 or 0,2";
+      return "not a list of cores such as 0-3 or 0,2";
   }
   return "";
 }
@@ -112,12 +112,12 @@ std::string FastDataInCode(const json& value) {
 }
 
 std::string AccumulateInCode(const json& value) {
-  return fmt::format("optimizer.step() after every {} batches, their losses divided by it", Text(value));
+  return fmt::format("optimizer.step() after every {} batches, with each loss divided by it", Text(value));
 }
 
 constexpr std::string_view kRounding =
     "rounding: the loss takes a different path, usually to the same result";
-constexpr std::string_view kSamePath = "the order of sums, and with it the last bits";
+constexpr std::string_view kSamePath = "the order of summation, and so the last bits";
 
 constexpr std::array<Knob, 17> kKnobs = {{
     {"precision", "precision", Part::kArithmetic, Searched::kIfAsked, "16-bit matrix products by autocast",
@@ -126,27 +126,27 @@ constexpr std::array<Knob, 17> kKnobs = {{
      kRounding, Flag, Tf32InCode},
     {"channels_last", "", Part::kArithmetic, Searched::kAlways, "images with their channels innermost",
      kSamePath, Flag, ChannelsLastInCode},
-    {"cudnn_benchmark", "", Part::kArithmetic, Searched::kAlways, "cuDNN measures its algorithms", kSamePath,
-     Flag, BenchmarkInCode},
-    {"optimizer", "", Part::kArithmetic, Searched::kAlways, "the optimizer's fused or foreach form",
+    {"cudnn_benchmark", "", Part::kArithmetic, Searched::kAlways,
+     "cuDNN times its algorithms and picks the fastest", kSamePath, Flag, BenchmarkInCode},
+    {"optimizer", "", Part::kArithmetic, Searched::kAlways, "the optimizer's fused or foreach implementation",
      kSamePath, Optimizers, OptimizerInCode},
     {"batch_size", "batch", Part::kOther, Searched::kIfAsked, "samples in a batch",
-     "the gradient: with k times the batch, the learning rate times k for SGD, times the root of k for Adam "
-     "and its kind; very large batches want LARS or LAMB and may generalise worse",
+     "the gradients: for k times the batch, multiply the learning rate by k with SGD, by the square root of k "
+     "with Adam and its variants; very large batches need LARS or LAMB and may generalise worse",
      Whole<1, kMostSamples>, Argument<kLoader, kBatch>},
-    {"accumulate", "", Part::kOther, Searched::kNever, "batches for one step of the optimizer",
-     "nothing but rounding where batch_size * accumulate stays the same, batch norm aside",
+    {"accumulate", "", Part::kOther, Searched::kNever, "batches per step of the optimizer",
+     "only rounding if batch_size * accumulate stays the same, except with batch norm",
      Whole<1, kMostSamples>, AccumulateInCode},
     {"compile", "", Part::kArithmetic, Searched::kAlways, "torch.compile", kSamePath, Flag, CompileInCode},
     {"bucket_cap_mb", "", Part::kOther, Searched::kNever,
-     "size of the buckets that gradients are exchanged in", "", Megabytes, Argument<kDdp, kBucket>},
-    {"static_graph", "", Part::kOther, Searched::kNever, "DDP may rely on the same graph in every step", "",
+     "size of the buckets in which gradients are exchanged", "", Megabytes, Argument<kDdp, kBucket>},
+    {"static_graph", "", Part::kOther, Searched::kNever, "DDP may assume the same graph in every step", "",
      Flag, Argument<kDdp, kStatic>},
     {"intraop_threads", "threads", Part::kArithmetic, Searched::kAlways,
      "threads that compute an operator on the CPU", kSamePath, Whole<1, kMostThreads>, ThreadsInCode},
     {"cpu_affinity", "", Part::kOther, Searched::kNever, "cores that the training may use", "", Cores,
      AffinityInCode},
-    {"fast_data", "", Part::kOtherLoader, Searched::kAlways, "fullbore.data in the loader's place", "", Flag,
+    {"fast_data", "", Part::kOtherLoader, Searched::kAlways, "fullbore.data instead of the loader", "", Flag,
      FastDataInCode},
     {"num_workers", "workers", Part::kLoading, Searched::kAlways,
      "processes that load batches beside the training",
@@ -154,7 +154,7 @@ constexpr std::array<Knob, 17> kKnobs = {{
      Argument<kLoader, kWorkers>},
     {"prefetch_factor", "", Part::kLoading, Searched::kNever, "batches that each worker prepares ahead", "",
      Whole<1, kMostBatches>, Argument<kLoader, kPrefetch>},
-    {"persistent_workers", "", Part::kLoading, Searched::kAlways, "workers live on from epoch to epoch", "",
+    {"persistent_workers", "", Part::kLoading, Searched::kAlways, "workers are kept from epoch to epoch", "",
      Flag, Argument<kLoader, kPersistent>},
     {"pin_memory", "", Part::kLoading, Searched::kAlways,
      "batches in page-locked memory, for faster copies to the device", "", Flag, Argument<kLoader, kPinned>},

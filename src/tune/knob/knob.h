@@ -12,29 +12,29 @@
 
 namespace fullbore::tune {
 
-// What it turns of a training.
+// Which part of a training it changes.
 enum class Part : uint8_t {
-  kArithmetic,   // how exactly is computed, and nothing else
-  kLoading,      // how the same batches come
-  kOtherLoader,  // which may draw other batches
+  kArithmetic,   // precision and kernels, and nothing else
+  kLoading,      // how the same batches are loaded
+  kOtherLoader,  // which may deliver other batches
   kOther,
 };
-// Whether the search turns it by itself.
+// Whether the search tries it unasked.
 enum class Searched : uint8_t {
   kAlways,
-  kIfAsked,  // by its name: it changes training results
-  kNever,    // it wants values of the user's
+  kIfAsked,  // only by name: it changes training results
+  kNever,    // only values that the user gives
 };
 
 struct Knob {
   std::string_view name;    // as in PyTorch: "num_workers"
-  std::string_view called;  // shorter, in --knobs: "workers"; of several knobs, all of them; or empty
+  std::string_view called;  // its name in --knobs, "workers", which several knobs may share; may be empty
   Part part;
   Searched searched;
   std::string_view what;  // "processes that load batches beside the training"
   // How it may change training results; empty: it changes only the time.
   std::string_view changes;
-  // Which values are legal, in words; empty where `value` is one.
+  // What legal values are, in words; empty if `value` is one.
   std::string (*why_not)(const nlohmann::json& value);
   // "DataLoader(num_workers=4)"
   std::string (*in_code)(const nlohmann::json& value);

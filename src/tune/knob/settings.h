@@ -1,5 +1,5 @@
 // Settings of a training, named as PyTorch names them ({"num_workers": 4, "pin_memory": true}), and how they get into a
-// command: in the place of {name} where that stands in it, else through the hook.
+// command: in place of {name} if the command has that, otherwise through the hook.
 #pragma once
 
 #include <map>
@@ -26,11 +26,11 @@ nlohmann::ordered_json ToJson(const Settings& settings);
 
 struct Substituted {
   std::vector<std::string> command;
-  Settings for_hook;  // those that stand nowhere in the command
+  Settings for_hook;  // those without a place in the command
 };
 Substituted Substitute(const std::vector<std::string>& command, const Settings& settings);
 
-// Whether {name} stands in the command.
+// Whether the command contains {name}.
 bool HasPlaceholder(const std::vector<std::string>& command, const std::string& name);
 
 }  // namespace fullbore::tune

@@ -13,7 +13,7 @@ std::optional<bool> SameLosses(const std::optional<LossDifference>& losses) {
 
 std::string WhyNotSame(const std::optional<LossDifference>& losses) {
   if (!losses || losses->steps == 0)
-    return "faster, but the losses of both were not seen: that they compute the same is not shown";
+    return "faster, but the losses of both were not seen, so it is not shown that they compute the same";
   if (losses->IsNoise())
     return "faster, but the losses of a command differ from its own: set a seed, and compare again";
   return "faster, but it does not compute the same: " + ToText(*losses);

@@ -35,7 +35,7 @@ Result<std::string> Git(const std::vector<std::string>& arguments, const std::st
 }  // namespace
 
 Result<Repository> Repository::Find() {
-  const auto tree = Git({"rev-parse", "--show-toplevel"}, "this directory is in no working tree of git");
+  const auto tree = Git({"rev-parse", "--show-toplevel"}, "this directory is not in a working tree of git");
   const auto files = tree ? Git({"rev-parse", "--absolute-git-dir"}, "git does not find its files") : tree;
   if (files) return Repository(*tree, *files);
   Error error = files.error();
@@ -46,7 +46,7 @@ Result<Repository> Repository::Find() {
 
 Result<std::string> Repository::CommitNamed(const std::string& name) const {
   const Error no_commit = {ErrorCode::kInvalidArgument,
-                           fmt::format("--at '{}' is no commit of '{}'", name, tree_),
+                           fmt::format("--at '{}' is not a commit of '{}'", name, tree_),
                            "a branch, a tag, HEAD~1 or the beginning of a commit's name"};
   if (name.empty() || name[0] == '-') return no_commit;
   auto commit = Git({"rev-parse", "--verify", "--quiet", name + "^{commit}"}, "");

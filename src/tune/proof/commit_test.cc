@@ -78,7 +78,7 @@ TEST_F(RepositoryTest, WhatNamesNoCommitIsAnError) {
   for (const char* name : {"", "nothing", "--all", "first:train.txt"}) {
     const auto commit = repository->CommitNamed(name);
     ASSERT_FALSE(commit.ok()) << name;
-    EXPECT_THAT(commit.error().text, HasSubstr("is no commit"));
+    EXPECT_THAT(commit.error().text, HasSubstr("is not a commit"));
   }
 }
 
@@ -105,7 +105,7 @@ TEST_F(RepositoryTest, OutsideAWorkingTreeThereIsNone) {
   fs::current_path(elsewhere.path());
   const auto repository = Repository::Find();
   ASSERT_FALSE(repository.ok());
-  EXPECT_THAT(repository.error().text, HasSubstr("no working tree of git"));
+  EXPECT_THAT(repository.error().text, HasSubstr("not in a working tree of git"));
   EXPECT_THAT(repository.error().hint, HasSubstr("--baseline"));
 }
 

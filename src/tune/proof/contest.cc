@@ -176,18 +176,19 @@ std::string WhatWouldSettle(const Contest& contest) {
                          FormatPercent(kMatters - 1));
     case Ending::kTooNoisy:
       return fmt::format(
-          "The pairs differ by ±{}. Fewer neighbours on this machine would settle it, or longer trials: "
+          "The pairs differ by ±{}. Fewer other programs on this machine would settle it, or longer trials: "
           "{}--precision 1% --most 5m.",
           FormatPercent(SpreadOf(contest.proof)), contest.proof.pairs_in_slices() > 0 ? "--whole-runs " : "");
     case Ending::kOver:
       break;
   }
   if (pairs >= 2 && IsTold(*contest.proof.gain(), contest.thresholds)) return "";
-  if (pairs < 2) return "At least two pairs of trials are needed; --budget gives more time.";
+  if (pairs < 2) return "At least two pairs of trials are needed: give a longer --budget.";
   const auto wanted = PairsWanted(contest);
   if (!wanted || *wanted <= pairs)
-    return fmt::format("The pairs differ by ±{}: more time (--budget) and fewer neighbours would settle it.",
-                       FormatPercent(SpreadOf(contest.proof)));
+    return fmt::format(
+        "The pairs differ by ±{}: more time (--budget) and fewer other programs beside it would settle it.",
+        FormatPercent(SpreadOf(contest.proof)));
   double seconds = contest.last_pair_s() * static_cast<double>(*wanted - pairs);
   for (const Made& made : contest.trials) seconds += made.trial.seconds;
   return fmt::format("{} pairs like these would settle it: --budget {:.0f}m.", *wanted,

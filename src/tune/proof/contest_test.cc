@@ -104,7 +104,7 @@ TEST(ContestTest, ASmallGainInNoiseStaysOpenAndSaysWhatWouldSettleIt) {
   EXPECT_EQ(contest.standing(), Standing::kNotProven);
   EXPECT_EQ(contest.ending, Ending::kTooNoisy);
   EXPECT_EQ(contest.proof.pairs.size(), kMostPairs);
-  EXPECT_THAT(WhatWouldSettle(contest), HasSubstr("neighbours"));
+  EXPECT_THAT(WhatWouldSettle(contest), HasSubstr("other programs"));
   EXPECT_THAT(WhatWouldSettle(contest), HasSubstr("longer trials: --precision 1%"));
   MadeTrack in_slices([](Side side, std::mt19937& random) {
     Trial trial =

@@ -15,7 +15,7 @@ using Kind = FailIf::Kind;
 
 Error NoCondition(const std::string& text) {
   return {
-      ErrorCode::kInvalidArgument, fmt::format("--fail-if '{}' is no condition", text),
+      ErrorCode::kInvalidArgument, fmt::format("--fail-if '{}' is not a condition", text),
       "there are slower, 'slower 3%', not-faster, 'not-faster 10%', not-proven, 'samples_per_s < -3%' and\n"
       "'data_wait > +3pt', or another share of the report"};
 }

@@ -1,6 +1,6 @@
-// Where a larger batch stops paying. The time of a step is close to t(B) = a + b*B: a once a step (launches, Python, the
-// optimizer, exchanging gradients), b a sample. The throughput B / t(B) grows towards 1/b and is within a ratio of the
-// best from the knee on, and a larger batch only takes memory.
+// Where a larger batch stops paying. The time of a step is close to t(B) = a + b*B: a once a step (launches, Python,
+// the optimizer, exchanging gradients), b a sample. The throughput B / t(B) grows towards 1/b and is within a ratio of
+// the best from the knee on, and a larger batch only takes memory.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@ struct BatchPoint {
 };
 
 // Through all points, by least squares of the relative error; nothing for fewer than two different batches. Neither a
-// nor b is negative: noise, and caches, may want one to be.
+// nor b becomes negative, although noise and caches may suggest it.
 std::optional<StepLine> FitLine(const std::vector<BatchPoint>& points);
 
-// The smallest batch whose rate is at least `near` of `best`: near*T*a / (1 - near*T*b). Nothing where the line never
+// The smallest batch whose rate is at least `near` of `best`: near*T*a / (1 - near*T*b). Nothing if the line never
 // reaches that.
 std::optional<double> Knee(const StepLine& line, double best, double near);
 

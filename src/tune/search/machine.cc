@@ -57,7 +57,8 @@ Trial Machine::Try(const Request& request) {
     trial.outcome = Outcome::kEndedEarly;
     trial.why = budget_.text() + " ended before the job did";
   }
-  if (!trial.ok() && (measured->out_of_time || job_was_cut_off)) trial.why += "; --budget gives it more time";
+  if (!trial.ok() && (measured->out_of_time || job_was_cut_off))
+    trial.why += "; a longer --budget gives it more time";
   if (trial.ok() || !budget_.IsOver())
     Keep({trial});
   else
@@ -67,7 +68,7 @@ Trial Machine::Try(const Request& request) {
 
 std::string Machine::Reason(const Answer& answer) const {
   const std::string what = interrupted() ? "it was interrupted" : budget_.text() + " ended";
-  if (answer.recommended) return answer.ended_early ? what + " before all was tried and proven" : "";
+  if (answer.recommended) return answer.ended_early ? what + " before everything was tried and proven" : "";
   if (!answer.trials.empty() && !answer.trials.front().why.empty()) return answer.trials.front().why;
   return what + " before the script as it is was measured";
 }

@@ -1,5 +1,5 @@
-// The laboratory of a search on real programs: trials as processes of this machine or as jobs of a cluster, within a budget
-// of time, and kept as they come, so that an interrupted search goes on from there.
+// The laboratory of a search on real programs: trials as processes of this machine or as jobs of a cluster, within a
+// budget of time, and kept as they finish, so that an interrupted search can be resumed.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ namespace fullbore::tune {
 
 class Machine : public Laboratory {
  public:
-  // The budget begins now. What each trial is and what came of it goes to `place.say`. `kept` is not owned.
+  // The budget begins now. Each trial and its outcome are announced through `place.say`. `kept` is not owned.
   Machine(Place place, MeasureOptions options, double budget_s, Kept& kept);
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
@@ -31,8 +31,8 @@ class Machine : public Laboratory {
 
   bool interrupted() const { return budget_.interrupted(); }
   int interrupted_by() const { return budget_.interrupted_by(); }
-  const std::optional<Error>& error() const { return error_; }  // what kept a trial from being started
-  // Why there is no answer, or none to all that was asked; empty where there is.
+  const std::optional<Error>& error() const { return error_; }  // why a trial could not be started
+  // Why there is no answer, or only a partial one; empty if it is complete.
   std::string Reason(const Answer& answer) const;
 
  private:

@@ -153,7 +153,7 @@ void Searcher::Switches() {
   } else {
     TrySwitch("precision", "bf16", "half the bytes");
     for (const char* knob : {"tf32", "cudnn_benchmark", "pin_memory"})
-      Skip(knob, "the model is on no device");
+      Skip(knob, "the model is not on a device");
     if (known_.images) TrySwitch("channels_last", true, "the layout that convolutions prefer");
   }
   if (!known_.images) Skip("channels_last", "the batches are not images");
@@ -161,7 +161,7 @@ void Searcher::Switches() {
     TrySwitch("optimizer", "fused",
               fmt::format("the optimizer takes {} of the step", FormatPercent(known_.optimizer)));
   } else {
-    Skip("optimizer", fmt::format("it takes {} of the step", FormatPercent(known_.optimizer)));
+    Skip("optimizer", fmt::format("it takes only {} of the step", FormatPercent(known_.optimizer)));
   }
 }
 
@@ -170,13 +170,13 @@ void Searcher::OwnValues() {
     if (name == "num_workers" || name == "batch_size") continue;  // which have a search of their own
     if (IsOfWorkers(name) && WorkersAreKnown(Best().settings) && WorkersNow() == 0) {
       Skip(name, fmt::format("it needs loader workers, and {}", question_.knobs.contains("num_workers")
-                                                                    ? "none is the best number"
+                                                                    ? "having none is fastest"
                                                                     : "there are none"));
       continue;
     }
     for (const json& value : values) {
       if (IsOver()) return;
-      Adopt(Try(With(name, value), "a value that you gave"));
+      Adopt(Try(With(name, value), "a value you gave"));
     }
   }
 }
@@ -217,15 +217,15 @@ Answer Searcher::Run() {
       if (known_.device)
         TrySwitch("compile", true, "fewer and larger kernels");
       else
-        Skip("compile", "the model is on no device: --set compile=true tries it all the same");
+        Skip("compile", "the model is not on a device; --set compile=true tries it anyway");
       if (known_.fast_data) TrySwitch("fast_data", true, "measured to load the same batches in less time");
       Workers();
       loader_is_chosen_ = true;
       // What this loader delivers depends on the batch, too.
       if (WorkersNow() == 0 || Best().busy.value_or(1) < 1 - kStarved) Batch();
       if (known_.epochs && WorkersNow() > 0)
-        TrySwitch("persistent_workers", true, "workers start anew at each epoch");
-      if (known_.device) TrySwitch("pin_memory", true, "copies to the device at the speed of its link");
+        TrySwitch("persistent_workers", true, "workers are started anew at each epoch");
+      if (known_.device) TrySwitch("pin_memory", true, "copies to the device at the full speed of its link");
       Threads();
       OwnValues();
     }

@@ -180,7 +180,7 @@ void Searcher::Batch() {
   };
   while (MeasuredBatches(first).size() < 2 && tried < kMostBatches && MayTurn("batch_size")) {
     const int64_t second = SecondBatch(begin, allowed());
-    if (second == begin || probe(second, "what a step costs apart from its samples")) break;
+    if (second == begin || probe(second, "the fixed cost of a step")) break;
     if (second < begin) return;  // not even a smaller one
   }
   std::set<int64_t> done;

@@ -80,8 +80,8 @@ std::optional<size_t> Searcher::TryWorkers(int64_t workers, int64_t threads, con
   return trial - trials_.data();
 }
 
-// With as many threads as it should compute with, and where that disappoints, with as many as it does or with fewer; once
-// that was measured, with the better of them.
+// With as many threads as it should compute with, and where that disappoints, with as many as it does or with fewer;
+// once that was measured, with the better of them.
 std::optional<size_t> Searcher::BestWith(int64_t workers, const std::string& why) {
   const int64_t all = Seen().threads, threads = ThreadsBeside(workers);
   const auto first = TryWorkers(workers, threads, why);
@@ -135,7 +135,7 @@ bool Searcher::MayTryMore(const WorkersTried& tried) const {
 void Searcher::GiveCoresToWorkers(int64_t workers, WorkersTried& tried) {
   const auto fewer = FewerThreads(workers);
   if (!fewer || Predicted(workers, *fewer) || workers + Seen().threads <= known_.cores) return;
-  const auto with_fewer = TryWorkers(workers, *fewer, "cores for the present workers");
+  const auto with_fewer = TryWorkers(workers, *fewer, "cores for the workers it has");
   threads_give_way_ = with_fewer && trials_[*with_fewer].rate->mean > tried.Rate(workers);
   if (*threads_give_way_) tried.Note(workers, with_fewer);
 }
@@ -153,7 +153,8 @@ void Searcher::RaiseWorkers(int64_t workers, int64_t most, WorkersTried& tried) 
     const Trial& trial = trials_[*tried.best.at(workers)];  // until the next one
     if (1 - trial.busy.value_or(1) < kWaitsLittle) return;
     const int64_t next = MoreWorkers(workers, trial, most);
-    // Where the replay was not too hopeful of these, it is believed that more bring nothing: there are no cores for them.
+    // Where the replay was not too hopeful of these, it is believed that more bring nothing: there are no cores for
+    // them.
     const auto here = PredictedWith(workers), there = PredictedWith(next);
     if (here && there && *there < kWorthTrying * *here && trial.rate->mean > kMuchLess * *here) return;
     if (next <= workers) return;
@@ -193,16 +194,16 @@ void Searcher::Workers() {
   WorkersTried tried{trials_, trials_.size(), {{now, best_}}};
   GiveCoresToWorkers(now, tried);
   const int64_t workers = Allowed(FirstGuess(most));
-  tried.Note(workers, BestWith(workers, "the fewest that should deliver what the training takes"));
+  tried.Note(workers, BestWith(workers, "the fewest that should keep up with the training"));
   if (now == 0 && known_.importing && trials_.back().outcome == Outcome::kCrashed)
     return Skip(
         "num_workers",
-        "workers that do not fork import the script again and get the dataset pickled: what trains has "
-        "to stand below if __name__ == \"__main__\"");
+        "workers that are not forked import the script again and receive the dataset pickled: the code that "
+        "trains has to be under if __name__ == \"__main__\":");
   RaiseWorkers(workers, most, tried);
   LowerWorkers(tried);
   if (trials_.size() == tried.begin)
-    Skip("num_workers", fmt::format("by what was recorded, no other number than {} is faster", now));
+    Skip("num_workers", fmt::format("according to the recording, no number other than {} is faster", now));
   best_ = tried.best.at(tried.FewestNear(Near())).value_or(best_);
 }
 
@@ -221,10 +222,10 @@ void Searcher::Threads() {
     return trial.settings.contains("intraop_threads");
   });
   if (was_tried) return;
-  if (!fewer) return Skip("intraop_threads", "no worker wants their cores");
+  if (!fewer) return Skip("intraop_threads", "no worker needs their cores");
   const auto predicted = Predicted(WorkersNow(), *fewer), now = Predicted(WorkersNow(), Seen().threads);
   if (predicted && now && *predicted < kWorthTrying * *now)
-    return Skip("intraop_threads", "the replay says that fewer gain nothing");
+    return Skip("intraop_threads", "the replay predicts no gain from fewer");
   Adopt(Try(With("intraop_threads", *fewer), "cores for the workers", predicted));
 }
 

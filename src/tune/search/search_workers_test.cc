@@ -42,7 +42,7 @@ TEST(SearchWorkersTest, WhereNoNumberOfWorkersIsTriedItIsSaidWhy) {
   SurfaceLaboratory laboratory({.fetch_s = 0.002, .workers = 2, .cores = 2, .replays = true});
   const Answer answer = Search(About({"num_workers"}), laboratory);
   EXPECT_EQ(laboratory.trials, 1);
-  EXPECT_THAT(answer.not_tried, Contains(HasSubstr("no other number than 2 is faster")));
+  EXPECT_THAT(answer.not_tried, Contains(HasSubstr("no number other than 2 is faster")));
 }
 
 TEST(SearchWorkersTest, WorkersThatImportAScriptNotMadeForItAreTriedOnce) {

@@ -1,6 +1,7 @@
-// What the parts of the search share: the trials so far, the best of them, and what their recordings say. search.cc turns
-// what is on or off, search_batch.cc the batch, search_workers.cc the loader's workers and the training's threads, which
-// share the cores; search_proof.cc proves the answer, and measures the batch beside it where that was not to be turned.
+// What the parts of the search share: the trials so far, the best of them, and what their recordings say. search.cc
+// turns what is on or off, search_batch.cc the batch, search_workers.cc the loader's workers and the training's
+// threads, which share the cores; search_proof.cc proves the answer, and measures batches beside it if they were not to
+// be turned.
 #pragma once
 
 #include <algorithm>
@@ -19,18 +20,18 @@ namespace fullbore::tune {
 
 using diagnose::kWorkersACore;
 
-inline constexpr double kWorthTrying = 1.02;  // times as fast: less is not told from noise
-inline constexpr double kLeastBusy = 0.02;    // below, what the training could take is not told from its wait
+inline constexpr double kWorthTrying = 1.02;  // times as fast: less cannot be told from noise
+inline constexpr double kLeastBusy = 0.02;    // below, the rate it could take is lost in its wait
 
-// The samples/s that the training would take, at the batch of this trial, if it never waited for them.
+// The samples/s that the training could process, at the batch of this trial, if it never waited for them.
 inline double TrainingRate(const Trial& trial) {
   return trial.rate->mean / std::clamp(trial.busy.value_or(1), kLeastBusy, 1.0);
 }
 
-// One size of the batch, as it was measured.
+// One batch size, as measured.
 struct BatchTrial {
   int64_t batch = 0;
-  double rate = 0;  // samples/s that it is worth, whatever the loader does where that is tuned later
+  double rate = 0;  // samples/s; if the loader is tuned later, what the training could take
   const Trial* trial = nullptr;
 };
 
@@ -59,7 +60,7 @@ class Searcher {
   std::optional<double> Predicted(int64_t workers, int64_t threads);
   double Near() const { return NearBest(question_, *Best().rate); }
   double LoaderAtMost();
-  // Of the search: what is left belongs to the proof.
+  // For the search: the rest belongs to the proof.
   bool IsOver() const;
 
   void Switches();
@@ -107,17 +108,17 @@ class Searcher {
   std::vector<Trial> trials_;
   std::vector<Proof> proofs_;
   size_t best_ = 0;
-  Known seen_;  // of the best so far: what its recording says of the settings that were adopted since
+  Known seen_;  // of the best so far: what its recording says of the settings adopted since
   size_t seen_of_ = 0, asked_about_ = 0;  // trials
-  // By that recording, how many times as fast for workers and threads.
+  // According to that recording: how many times as fast with other workers and threads.
   std::map<std::pair<int64_t, int64_t>, std::optional<double>> predicted_;
   std::optional<LargerBatch> larger_batch_;
-  bool apart_ = false;  // what is tried now is beside the answer
+  bool apart_ = false;  // trials now are beside the answer
   bool loader_is_chosen_ = false;
   bool ended_early_ = false;
-  // Whether, beside workers, the training was faster with fewer threads; nothing where that was not measured.
+  // Whether, beside workers, the training was faster with fewer threads; nothing if not measured.
   std::optional<bool> threads_give_way_;
-  std::set<std::string> refused_;  // knobs: whatever else is set, this script does not take them
+  std::set<std::string> refused_;  // knobs that this script refuses, whatever else is set
   std::vector<std::string> not_tried_;
 };
 

@@ -49,7 +49,8 @@ Request UsefulTokens::InSamples(Request request) const {
 
 Result<double> UsefulTokens::TokensOf(const Trial& trial) {
   const auto refused = [](const char* text) { return Error{ErrorCode::kUnsupported, text, kHint}; };
-  if (trial.unit != kSamplesPerSecond) return refused("its samples could not be counted, nor their tokens");
+  if (trial.unit != kSamplesPerSecond)
+    return refused("neither its samples nor their tokens could be counted");
   const auto counted = count_(trial);
   if (!counted) return refused("no tokens were seen: no integers that the model looks up in an embedding");
   const double tokens = counted->useful.value_or(counted->computed);
@@ -59,7 +60,7 @@ Result<double> UsefulTokens::TokensOf(const Trial& trial) {
   }
   if (diagnose::AreOfTheSameSamples(tokens, *own_)) return *own_;
   if (counted->useful.has_value() != tells_padding_)
-    return refused("nothing tells which of its tokens are padding, unlike in the script as it is");
+    return refused("unlike in the script as it is, nothing shows which of its tokens are padding");
   return tokens;
 }
 

@@ -1,9 +1,9 @@
-// The laboratory of a search for the most useful tokens a second: those that the model computes and that are no padding.
+// The laboratory of a search for the most useful tokens a second: tokens that the model computes, without padding.
 //
-// It stands before another one, whose rates count samples, and multiplies what comes of each trial by the useful tokens of
-// a sample, which the trial's recording tells. These are counted in some batches: between trials of the same samples they
-// differ by chance alone. Where they are as near to those of the script as it is, they are taken for the same, so that an
-// answer in tokens is as exact as one in samples; a placeholder that packs samples, or cuts them, gets its own.
+// It wraps another laboratory, whose rates count samples, and multiplies the rate of each trial by the useful tokens
+// per sample in the trial's recording. These are counted in a few batches only, so between trials of the same samples
+// they differ by chance. If they are within that of the script as it is, they are taken to be equal, so that an answer
+// in tokens is as exact as one in samples; a placeholder that packs or truncates samples gets a count of its own.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@
 
 namespace fullbore::tune {
 
-// As its recording says; nothing where the model looks no integers up.
+// From its recording; nothing if the model looks up no integers.
 std::optional<diagnose::SampleTokens> SampleTokensOf(const record::Recording& recording);
 
 class UsefulTokens : public Laboratory {
@@ -36,13 +36,13 @@ class UsefulTokens : public Laboratory {
  private:
   Request InSamples(Request request) const;
   Trial InTokens(Trial trial);
-  // Of a sample of this trial, or why they are not known.
+  // Per sample of this trial, or why they are unknown.
   Result<double> TokensOf(const Trial& trial);
 
   Laboratory& inner_;
   Count count_;
-  std::optional<double> own_;   // tokens of a sample of the script as it is: the first that were counted
-  bool tells_padding_ = false;  // for these it is known which are padding
+  std::optional<double> own_;   // tokens per sample of the script as it is: the first count
+  bool tells_padding_ = false;  // whether it is known which of these are padding
 };
 
 }  // namespace fullbore::tune

@@ -116,7 +116,7 @@ TEST(UsefulTokensTest, SoIsOneWhoseSamplesAreNotCounted) {
   Packing inner;
   inner.unit = std::string(kStepsPerSecond);
   UsefulTokens tokens(inner, Told);
-  EXPECT_THAT(tokens.Try({}).why, HasSubstr("samples could not be counted"));
+  EXPECT_THAT(tokens.Try({}).why, HasSubstr("neither its samples nor their tokens"));
 }
 
 TEST(UsefulTokensTest, PaddingIsNotComparedWithWhatMayBePadding) {
@@ -125,7 +125,7 @@ TEST(UsefulTokensTest, PaddingIsNotComparedWithWhatMayBePadding) {
     return Packing::IsPacked(trial.settings) ? SampleTokens{400, std::nullopt} : SampleTokens{256, 100};
   });
   tokens.Try({});
-  EXPECT_THAT(tokens.Try(Of("pack", 1)).why, HasSubstr("nothing tells which of its tokens are padding"));
+  EXPECT_THAT(tokens.Try(Of("pack", 1)).why, HasSubstr("nothing shows which of its tokens are padding"));
 }
 
 TEST(UsefulTokensTest, WhereNothingIsPaddingAllAreUseful) {

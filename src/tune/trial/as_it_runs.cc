@@ -89,9 +89,9 @@ std::optional<std::string> DifferenceFromRun(const record::Recording& run, const
   }
   const std::string_view unit = here.counts_samples ? kSamplesPerSecond : kStepsPerSecond;
   return fmt::format(
-      "A trial of the script as it is makes {} {}, the run {} of the same command made {}: most of the "
-      "difference is in {}, {} a step there and {} in the trial. What a trial writes goes elsewhere; or "
-      "other programs ran beside one of the two, or the script was changed between them.",
+      "A trial of the script as it is reaches {} {}, while run {} of the same command reached {}. Most of the "
+      "difference is in {}: {} a step in that run, and {} in the trial. Either writing to another place, as "
+      "trials do, takes another time, or other programs ran beside one of the two, or the script was changed.",
       FormatCount(here.rate), unit, run.id, FormatCount(there.rate),
       record::Name(static_cast<record::Share>(most)), FormatDuration(outside->step_ns[most]),
       FormatDuration(inside->step_ns[most]));

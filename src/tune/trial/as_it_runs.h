@@ -1,5 +1,5 @@
-// Whether a trial of the script as it is goes as fast as the run itself: what a trial writes goes elsewhere, and may cost
-// another time there.
+// Whether a trial of the script as it is runs as fast as a normal run: a trial writes to another place, which may take
+// a different time.
 #pragma once
 
 #include <optional>
@@ -11,13 +11,13 @@
 
 namespace fullbore::tune {
 
-// Whether that run is one of the command in this directory that came to its own end, no trial of it: it has no tags, and was
-// not ended by a signal but for Ctrl-C.
+// Whether that run is a normal one of this command in this directory that ran to its end: it has no tags, so it is not
+// a trial, and no signal but Ctrl-C ended it.
 bool IsRunOf(const record::RunSummary& run, const std::vector<std::string>& command,
              const std::string& directory);
 
-// In a sentence, where the steady rate of the trial differs from that of the run by more than both are unsure of, which
-// part of the step it is. Nothing where they agree, or one of them is not known.
+// If the steady rates of the trial and of the run differ by more than their uncertainty: a sentence that names the part
+// of the step where they differ. Nothing if they agree, or if one of them is unknown.
 std::optional<std::string> DifferenceFromRun(const record::Recording& run, const record::Recording& trial);
 
 }  // namespace fullbore::tune

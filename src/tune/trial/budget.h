@@ -13,7 +13,7 @@ namespace fullbore::tune {
 
 class Budget {
  public:
-  // Begins now. As long as there is one, signals that end a process do not end this one; at most one at a time.
+  // Begins now. While it exists, signals that would end this process are only noted; at most one at a time.
   explicit Budget(double seconds);
   ~Budget();
   Budget(const Budget&) = delete;
@@ -24,10 +24,10 @@ class Budget {
   bool IsOver() const { return left_s() < 0; }
   std::string text() const;  // "the budget of 10 min"
 
-  // A trial that begins now ends with the budget, and at once where the user asks to end.
+  // A trial that begins now ends with the budget, and at once if the user asks for that.
   void Limit(MeasureOptions& options) const;
 
-  void NoteInterrupt(int signal) { interrupted_by_ = signal; }  // that a trial saw
+  void NoteInterrupt(int signal) { interrupted_by_ = signal; }  // seen by a trial
   bool interrupted() const { return interrupted_by() != 0; }
   int interrupted_by() const;  // a signal, or 0
 
@@ -35,7 +35,7 @@ class Budget {
   double seconds_;
   int64_t end_ns_;
   int interrupted_by_ = 0;
-  std::map<int, struct sigaction> before_;  // what those signals did
+  std::map<int, struct sigaction> before_;  // the earlier actions of these signals
 };
 
 }  // namespace fullbore::tune

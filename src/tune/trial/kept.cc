@@ -37,8 +37,8 @@ Result<void> Kept::Load() {
   const auto text = file ? ReadToEnd(file->get(), path_) : file.error();
   if (!text) {
     Error error = text.error();
-    error.text = "--resume: nothing of this command is kept here: " + error.text;
-    error.hint = "leave out --resume to begin";
+    error.text = "--resume: no trials of this command are kept here: " + error.text;
+    error.hint = "leave out --resume to start anew";
     return error;
   }
   for (const std::string_view line : Split(*text, '\n')) {

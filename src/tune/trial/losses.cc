@@ -73,7 +73,8 @@ std::optional<double> ByItself(const std::vector<Trial>& trials) {
   return most;
 }
 
-// A trial without the settings of arithmetic, but otherwise the same, or else with another way to load the same batches.
+// A trial without the settings of arithmetic, but otherwise the same, or else with another way to load the same
+// batches.
 const Trial* ReferenceOf(const std::vector<Trial>& trials, const Trial& trial) {
   const Settings rest = Without(Part::kArithmetic, trial.settings);
   const Trial* found = nullptr;
@@ -147,12 +148,12 @@ std::string ToText(const LossDifference& difference) {
   if (difference.IsNoise()) {
     return text +
            fmt::format(
-               ", which says nothing: the script is not deterministic, two runs with the same settings "
+               ", which says nothing: the script is not deterministic, and two runs with the same settings "
                "differ by {:.2g} %",
                100 * *difference.by_itself);
   }
   if (!difference.by_itself && difference.largest > 0)
-    text += " (no settings were tried twice: how much the script differs from itself is not known)";
+    text += " (no settings were tried twice, so how much the script itself varies is not known)";
   return text;
 }
 

@@ -1,5 +1,5 @@
 // Measures one setting: the command in a fresh process, recorded as an ordinary run, ended as soon as its throughput is
-// known well enough, together with everything that it started.
+// known precisely enough, together with everything that it started.
 #pragma once
 
 #include <functional>
@@ -16,8 +16,8 @@
 
 namespace fullbore::tune {
 
-// When a trial has been measured: the half-width of the 95 % interval as a ratio of the rate, not before so many steps and
-// seconds of the steady state. After `most_seconds` from the first step it ends in any case, as "noisy".
+// When a trial is finished: the half-width of the 95 % interval as a ratio of the rate, but not before so many steps
+// and seconds of the steady state. At the latest `most_seconds` after the first step, it ends as "noisy".
 struct Precision {
   double half_width = 0.02;
   int64_t least_steps = 20;
@@ -29,17 +29,17 @@ struct MeasureOptions {
   std::vector<std::string> command;  // with placeholders
   Precision precision;
   std::string metric;       // pattern for what the program prints; empty: the steps that the hook sees
-  std::string log;          // the file that it stands in; empty: the program's output
-  double patience_s = 300;  // without a first step; after that, the program hangs
+  std::string log;          // the file to read it from; empty: the program's output
+  double patience_s = 300;  // for the first step; after that, the program counts as hung
   // A trial whose interval lies below this rate, in samples/s, is ended: it cannot be the best.
   std::optional<double> hopeless_below;
-  // When it ends in any case, also before its first step, on the monotonic clock; 0: never. `end_of` is what is over then.
+  // The latest end, even before the first step, on the monotonic clock; 0: none. `end_of` names what is over then.
   int64_t end_ns = 0;
   std::string end_of = "its time";
-  std::function<bool()> given_up;  // asked some times a second: whether to end at once; may be empty
-  // Where it takes turns with another one: then it goes on until that is over. Not for a metric. Not owned.
+  std::function<bool()> given_up;  // whether to end at once, asked a few times a second; may be empty
+  // If it takes turns with another one: it then runs until that ends. Not with a metric. Not owned.
   TurnLine* turns = nullptr;
-  // It is warm after so many steps, as another start of the same showed; nothing where that is to be seen.
+  // Steps of the warm-up, known from an earlier start of the same; nothing if they have to be found.
   std::optional<int64_t> warm_after;
   std::string directory;  // of runs
   Shelter shelter;        // of FindShelter(directory)
@@ -51,7 +51,7 @@ struct MeasureOptions {
 struct Measured {
   Trial trial;
   std::string run_file;               // empty if nothing could be recorded
-  std::optional<int> interrupted_by;  // a signal for us: the trial says nothing
+  std::optional<int> interrupted_by;  // by a signal to us: the trial tells nothing
   bool out_of_time = false;           // what is in end_of ended it
 };
 

@@ -1,4 +1,4 @@
-// What memory a trial took, by its recording: on the devices, where the command uses some; else on the host.
+// How much memory a trial took, from its recording: on the devices if the command uses any, otherwise on the host.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 namespace fullbore::tune {
 
 struct MemoryUse {
-  // Of the command, at its most: on all devices together, or of all its processes, each at its own most. Nothing where
-  // nobody looked before it ended.
+  // The peak of the command: on all devices together, or the sum of the peaks of all its processes. Nothing if it ended
+  // before anything was sampled.
   std::optional<int64_t> peak_bytes;
-  // At its fullest, of the memory that there is, by whomever: of the fullest device that the command uses; or of the
-  // host or its cgroup, whichever is fuller.
+  // The highest share of the memory in use, by any process: on the fullest device that the command uses, or on the host
+  // or its cgroup, whichever is fuller.
   std::optional<double> filled;
 };
 
 MemoryUse MemoryUseOf(const record::Stage& stage);
-MemoryUse MemoryUseOf(const std::string& run_file);  // nothing is known of a file that cannot be read
+MemoryUse MemoryUseOf(const std::string& run_file);  // both are empty if the file cannot be read
 
 }  // namespace fullbore::tune

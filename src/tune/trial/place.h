@@ -13,9 +13,9 @@
 namespace fullbore::tune {
 
 struct Cluster {
-  std::string partition;     // empty: its own default
+  std::string partition;     // empty: the cluster's default
   int jobs = 4;              // at most so many of ours at a time
-  bool unprotected = false;  // also on nodes where nothing keeps a trial's hands off the user's files
+  bool unprotected = false;  // also on nodes where nothing protects the user's files
 };
 
 struct Place {
@@ -23,13 +23,13 @@ struct Place {
   Say say;                         // what happens to jobs
 };
 
-// Several trials as jobs; `measured` receives each as soon as it is known. The signal that asked this process to end, if
-// one did; jobs that had not ended then are cancelled, as where options.given_up says so. Not where there is no cluster.
+// Several trials as jobs; `measured` receives each as soon as it is known. Returns the signal that asked this process
+// to end, if any; unfinished jobs are then cancelled, as they are when options.given_up says so. Only with a cluster.
 Result<std::optional<int>> MeasureOnCluster(const Place& place, const MeasureOptions& options,
                                             const std::vector<Settings>& settings,
                                             const std::function<void(size_t, const Trial&)>& measured);
 
-// Measures one trial there. Of one made elsewhere, `hopeless_below` is not looked at.
+// Measures one trial there. On a cluster, `hopeless_below` is ignored.
 Result<Measured> MeasureAt(const Place& place, const MeasureOptions& options, const Settings& settings);
 
 }  // namespace fullbore::tune

@@ -1,4 +1,4 @@
-// What a trial's program prints: its throughput, where it says it, and how it died, where it did.
+// What a trial's program prints: its throughput, and why it died, if it says so.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace fullbore::tune {
 // Reads the values of a growing file; each line, ended by a line feed or, as progress bars do, by a carriage return.
 class MetricReader {
  public:
-  // The first group of `pattern` (ECMAScript) is the value. An error for a pattern that is none, or has no group. What
-  // stands in `before`, if it is given, is not read in a file that begins with the same: the program appends to it.
+  // The first group of `pattern` (ECMAScript) is the value. An error for an invalid pattern, or one without a group. If
+  // `before` is given and the file begins with it, that part is skipped: the program appends to the file.
   static Result<MetricReader> Make(const std::string& pattern, const std::string& before = "");
 
-  // What was written since the last call. The path is where the file is now; none is there yet where it is empty.
+  // What was written since the last call. The path is where the file is now; empty if it does not exist yet.
   void Read(const std::string& path);
   const std::vector<double>& values() const { return values_; }
 
@@ -35,10 +35,11 @@ class MetricReader {
   std::vector<double> values_;
 };
 
-// The last thing that a program printed before it ended, as a reason: its last line that says anything.
+// The last line with any content that a program printed before it ended, as a reason.
 std::string LastWords(const std::string& path);
 
-// The line of a program's output that says it got no memory, on the host, on a device or in /dev/shm; empty if none does.
+// The line of a program's output that says it got no memory, on the host, on a device or in /dev/shm; empty if none
+// does.
 std::string SaysOutOfMemory(std::string_view output);
 
 // The end of a file, at most so many bytes of it; empty if it cannot be read.

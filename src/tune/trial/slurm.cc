@@ -132,12 +132,12 @@ std::optional<Result<Trial>> Job::Ended(JobEnd end, const std::string& state) {
     case JobEnd::kGoesOn:
       return std::nullopt;
     case JobEnd::kOutOfMemory:
-      return Without(Outcome::kOutOfMemory, fmt::format("Slurm ended job {} for its memory", id_));
+      return Without(Outcome::kOutOfMemory, fmt::format("Slurm killed job {} for exceeding its memory", id_));
     case JobEnd::kTooLong:
       return Without(Outcome::kHung, fmt::format("job {} reached its time limit", id_));
     case JobEnd::kCancelled:
       return Result<Trial>(Error{ErrorCode::kUnavailable, fmt::format("somebody cancelled job {}", id_),
-                                 "--resume goes on with the trials that are left"});
+                                 "--resume continues with the trials that are left"});
     case JobEnd::kAgain:
       if (submissions_ <= options_.resubmissions) {
         news_ = fmt::format("job {} ended as {}: submitted again", id_, state);

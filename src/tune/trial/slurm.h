@@ -1,8 +1,8 @@
 // Trials as jobs of a Slurm cluster.
 //
 // A job runs `fullbore measure` on a node; its line of JSON comes back as a file in a directory that this machine and
-// the nodes share, and its run lies in the same store as any other. What the cluster does to a job meanwhile says nothing
-// about the settings: Slurm itself queues a preempted job again, and one whose node was lost is submitted anew.
+// the nodes share, and its run lies in the same store as any other. What the cluster does to a job in the meantime says
+// nothing about the settings: Slurm itself requeues a preempted job, and one whose node was lost is submitted again.
 //
 // Only sbatch, scontrol and scancel are used; a controller that does not answer is asked again.
 #pragma once
@@ -36,12 +36,12 @@ struct SlurmTrial {
 // The state of a job in what `scontrol show job --oneliner` prints ("RUNNING"); empty where it says none.
 std::string JobStateIn(std::string_view text);
 
-// What follows from a state that ended a job without an answer. `kGoesOn` for all that may still bring one.
+// What to do about a job that ended in this state without an answer. `kGoesOn` for states that may still lead to one.
 enum class JobEnd : uint8_t { kGoesOn, kAgain, kOutOfMemory, kTooLong, kCancelled, kFailed };
 JobEnd EndOf(std::string_view state);
 
 struct SlurmCalls {
-  std::function<bool()> is_over;  // where it becomes true, what is queued or runs is cancelled
+  std::function<bool()> is_over;  // once true, queued and running jobs are cancelled
   Say say;
   std::function<void(size_t, const Trial&)>
       measured;  // one of the trials, by its place among them, as soon as it is

@@ -14,9 +14,9 @@ namespace {
 
 using Lengths = SliceMeter::Lengths;
 
-// The step during which it stood does not count: a sleep in it went on, and caches are cold behind it.
-// Long beside what changing turns costs (a millisecond or two until caches are warm again), short beside what changes on a
-// machine (docs/measurements.md: in the same time, slices of 0.05 s have half the error of those of 0.2 s); and of so many
+// The step during which it stood does not count: a sleep in it went on, and caches are cold behind it. Long beside what
+// changing turns costs (a millisecond or two until caches are warm again), short beside what changes on a machine
+// (docs/measurements.md: in the same time, slices of 0.05 s have half the error of those of 0.2 s); and of so many
 // steps, so that none of them decides.
 constexpr Lengths kOfTheHost = {0, 1, 0.05, 3};
 // The lead is long beside what a full queue takes to become full again (1,024 launches of some microseconds).
@@ -157,7 +157,7 @@ std::optional<Slice> SliceMeter::Take() {
 Result<std::pair<TurnLine, UniqueFd>> TurnLine::Make() {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-    return ErrnoError("no socket for turns", errno);
+    return ErrnoError("cannot make a socket for turns", errno);
   return std::pair(TurnLine(UniqueFd(ends[0])), UniqueFd(ends[1]));
 }
 
