@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import pathlib
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +16,8 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from alert_runs import TRAINING, history, owed, rules, running  # noqa: E402
+
+from scripts.ports import free_port  # noqa: E402
 
 ALERTMANAGER = shutil.which("prometheus-alertmanager")
 MEMORY_GROUPS = pathlib.Path("/sys/fs/cgroup/memory")
@@ -83,7 +83,7 @@ def test_what_goes_wrong_in_a_training_is_told_once_and_so_is_its_end(fullbore, 
     }.items():
         assert receiver.states(alert) == states
         assert [each["state"] for each in history(fullbore, run_file) if each["alert"] == alert] == states[-1:]
-    assert said.count("alert 'waits'") == 1 and said.count("alert over 'waits'") == 1
+    assert said.count("alert 'waits'") == 2 and said.count("alert 'waits' is over") == 1
     assert "alert 'failed'" in said
     assert b"hook/secret" not in run_file.read_bytes()
 
@@ -135,7 +135,7 @@ def test_memory_that_grows_to_its_limit_is_told_before_it_ends(fullbore, receive
             sys.executable, script, flags=["--rules", file], preexec_fn=lambda: (group / "tasks").write_text("0")
         )
         assert done.code == 0, done.stderr
-        assert "which last for" in receiver.wait_for("memory", "firing")["what"]
+        assert "enough for" in receiver.wait_for("memory", "firing")["what"]
         assert receiver.states("memory") == ["firing", "resolved"]
     finally:
         until = time.monotonic() + 30
@@ -245,12 +245,6 @@ def test_serve_watches_every_run_and_survives_a_restart(fullbore, receiver):
     second.terminate()
     second.wait(timeout=60)
     assert receiver.states("used") == ["firing", "resolved"]
-
-
-def free_port() -> int:
-    with contextlib.closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @pytest.mark.long

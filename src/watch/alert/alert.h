@@ -1,5 +1,5 @@
-// An alert from its first sign to its end, and the machine that decides which of them it is at. Pure, with the time as
-// an argument.
+// An alert from its first sign to its end, and the state machine that decides how far it has come. Pure, with the time
+// as an argument.
 //
 //   inactive -- holds --> pending -- for long enough --> firing -- over for long enough --> inactive
 //                            `------- over -------> inactive
@@ -27,7 +27,7 @@ struct Alert {
   std::string end;   // when it was over: why
   std::vector<diagnose::Evidence> evidence;
   std::vector<std::string> fix;
-  std::optional<int64_t> lost_ns;  // so far; absent where it cannot be said
+  std::optional<int64_t> lost_ns;  // so far; absent if unknown
   std::optional<double> lost_money;
 };
 

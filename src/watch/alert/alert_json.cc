@@ -99,7 +99,7 @@ std::string InWords(const Alert& alert, const std::optional<Price>& price) {
   const std::string loss = LossInWords(alert, price);
   const std::string cost = loss.empty() ? "" : fmt::format(" ({})", loss);
   if (alert.resolved_ns) {
-    return fmt::format("alert over '{}' after {}: {}{}", alert.rule,
+    return fmt::format("alert '{}' is over after {}: {}{}", alert.rule,
                        FormatDuration(*alert.resolved_ns - alert.since_ns), alert.end, cost);
   }
   std::string what = alert.what;

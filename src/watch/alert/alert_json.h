@@ -23,13 +23,13 @@ Origin OriginOf(const record::Recording& recording, int64_t stage);
 
 // "fullbore.alert/1"
 nlohmann::ordered_json ToJson(const Alert& alert, const Origin& origin, const std::optional<Price>& price);
-// The part that a run file keeps beside the columns that it has, and back.
+// What a run file keeps besides the columns that it has, and back.
 std::string DetailsOf(const Alert& alert);
 void ReadDetails(const std::string& details, Alert& alert);
 
-// "alert 'waits for data' since 4 min 10 s: Training waits ...; DataLoader(num_workers=4)". One line.
+// "alert 'waits for data' for 4 min 10 s: Training waits ...; DataLoader(num_workers=4)". One line.
 std::string InWords(const Alert& alert, const std::optional<Price>& price);
-// "12 min lost, 6.40 USD"; empty where it is not known.
+// "12 min lost, 6.40 USD"; empty if unknown.
 std::string LossInWords(const Alert& alert, const std::optional<Price>& price);
 
 }  // namespace fullbore::watch

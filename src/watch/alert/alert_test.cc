@@ -120,32 +120,5 @@ TEST(TrackerTest, AnAdoptedAlertIsNotFiredAgainButResolved) {
   EXPECT_EQ(over->alert.fired_ns, kNsPerSecond);
 }
 
-TEST(AlertJsonTest, WhatARunFileKeepsIsReadBack) {
-  Alert alert;
-  alert.end = "it is over";
-  alert.evidence.push_back({"waits", 0.4, "ratio", "hook", "loader_wait", {}, {}});
-  alert.fix = {"more workers"};
-  alert.lost_ns = 7;
-  alert.lost_money = 1.5;
-  Alert back;
-  ReadDetails(DetailsOf(alert), back);
-  EXPECT_EQ(back.end, alert.end);
-  ASSERT_EQ(back.evidence.size(), 1u);
-  EXPECT_EQ(back.evidence[0].what, "waits");
-  EXPECT_EQ(back.evidence[0].value, 0.4);
-  EXPECT_EQ(back.fix, alert.fix);
-  EXPECT_EQ(back.lost_ns, 7);
-  EXPECT_EQ(back.lost_money, 1.5);
-}
-
-TEST(AlertJsonTest, DetailsOfSomebodyElseDoNoHarm) {
-  for (const char* text : {"", "[]", "{\"evidence\": 7}", "{\"evidence\": [{\"what\": 1}]}", "{\"fix\": [7]}",
-                           "{\"lost_ns\": \"x\"}"}) {
-    Alert alert;
-    ReadDetails(text, alert);
-    EXPECT_FALSE(alert.lost_money) << text;
-  }
-}
-
 }  // namespace
 }  // namespace fullbore::watch

@@ -1,5 +1,5 @@
-// The rules of a file on one run: observations in, what changed out. Pure, with the time as an argument, so that a live
-// run and a replay of a finished one come to the same.
+// The rules of a file applied to one run: observations in, changes out. Pure, with the time as an argument, so that a
+// live run and the replay of a finished one give the same result.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class Evaluator {
   // Looks at the newest stage as it was at `now_ns`, which only goes forward. The recording holds at least the minute
   // before; what came earlier is remembered from earlier looks. `cut_off`: nobody records it any more.
   std::vector<Transition> Look(const record::Recording& recording, int64_t now_ns, bool cut_off = false);
-  // Takes from a recording what a run was like before we began to look, and says nothing of it.
+  // Learns from a recording what the run was like before we began to look, without raising anything about it.
   void Remember(const record::Recording& recording);
   // An alert that fired before we were started, of the newest stage.
   void Adopt(const Alert& alert, int64_t now_ns);

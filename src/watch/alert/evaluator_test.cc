@@ -285,7 +285,7 @@ TEST(EvaluatorTest, MemoryThatGrowsToItsEndFires) {
   run.With(Metric::kMemoryTotal, 64e9).With(Metric::kMemoryUsed, [](double t) { return 20e9 + 5e7 * t; });
   const auto said = Says(run, "memory = \"ends\"\nwithin = \"30m\"\nfor = \"10s\"");
   ASSERT_THAT(said, ElementsAre(FiresWithin(90, 130), ResolvesWithin(400, 400)));
-  EXPECT_THAT(said[0].what, HasSubstr("left, which last for"));
+  EXPECT_THAT(said[0].what, HasSubstr("left, enough for"));
   EXPECT_THAT(Says(run, "memory = \"ends\"\nwithin = \"5m\"\nfor = \"10s\""), IsEmpty())
       << "it lasts for longer";
 }

@@ -1,5 +1,5 @@
-// What rules need to know of a run beyond its last minute: how fast it used to be, how long its pauses are, and how its
-// memory and disks fill. Bounded, however long the run.
+// What rules need to know about a run beyond its last minute: how fast it was, how long its pauses are, and how its
+// memory and disks fill up. Bounded, however long the run.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Pace {
   int64_t working_ns = 0, longest_ns = 0;
 };
 
-// How much of something with an end is taken: memory below a limit, a disk.
+// How much of something limited is in use: memory below a limit, a disk.
 struct Filling {
   std::string what;  // "memory of the machine", "disk of /data"
   bool is_disk = false;

@@ -1,4 +1,4 @@
-// A rule of docs/alerts.md: when somebody wants to hear of a run, and how.
+// A rule as in docs/alerts.md: when somebody wants to be told about a run, and how.
 #pragma once
 
 #include <cstdint>
@@ -33,11 +33,11 @@ struct ThroughputDrop {  // against the run's own past, and outside its noise
   double above = 0;      // a smaller drop does not count
   Sight Look(const View& view) const;
 };
-struct NoSteps {     // for so many times the usual; where something still computes, for ten times that
+struct NoSteps {     // for so many times the usual; if something still computes, ten times that
   double above = 0;  // times
   Sight Look(const View& view) const;
 };
-struct IdleDevice {  // held by the run, and nothing runs on it
+struct IdleDevice {  // the run holds it, and nothing runs on it
   double below = 0;  // utilisation
   Sight Look(const View& view) const;
 };
@@ -57,14 +57,14 @@ struct DiskFills {  // the same
   double above = 0;  // filled to this, it counts whatever the rate
   Sight Look(const View& view) const;
 };
-struct RunFailed {  // ended with an error, for lack of memory, or without a word; not by Ctrl-C
+struct RunFailed {  // with an error, for lack of memory, or cut off; not by Ctrl-C
   Sight Look(const View& view) const;
 };
 
 using Condition = std::variant<FindingShare, SeriesLevel, ThroughputDrop, NoSteps, IdleDevice, LostDevice,
                                ThrottledDevice, MemoryEnds, DiskFills, RunFailed>;
 
-// Where to say it.
+// Who is told.
 struct Target {
   enum class Kind : uint8_t { kLog, kCommand, kWebhook, kAlertmanager };
   Kind kind = Kind::kLog;

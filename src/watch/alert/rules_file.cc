@@ -89,7 +89,7 @@ Condition ReadDevice(TomlTable& table) {
   const std::string what = table.OneOf("device", {"idle", "lost", "throttled"});
   if (what == "idle") return IdleDevice{table.Number("below", 0.02, 0, 1, "a utilisation")};
   if (what == "lost") return LostDevice{};
-  return ThrottledDevice{table.Number("above", 0.2, 0, 1, "a ratio of the time")};
+  return ThrottledDevice{table.Number("above", 0.2, 0, 1, "a share of the time")};
 }
 
 Condition ReadMemory(TomlTable& table) {
@@ -100,7 +100,7 @@ Condition ReadMemory(TomlTable& table) {
 Condition ReadDisk(TomlTable& table) {
   table.OneOf("disk", {"full"});
   return DiskFills{table.Time("within", 1800 * kNsPerSecond),
-                   table.Number("above", 0.98, 0, 1, "a part of the disk")};
+                   table.Number("above", 0.98, 0, 1, "a share of the disk")};
 }
 
 Condition ReadRun(TomlTable& table) {
@@ -149,7 +149,7 @@ std::vector<Target> ReadNotify(TomlTable& table) {
           each.source(),
           text ? fmt::format("notify \"{}\" is neither log, command:/PATH, webhook:URL nor alertmanager:URL",
                              MaskUrls(*text))
-               : std::string("notify holds something that is not a text"),
+               : std::string("notify contains something that is not text"),
           kHint);
       return targets;
     }
@@ -256,7 +256,7 @@ Result<RuleSet> ParseRules(std::string_view text, const std::string& path) {
   }
   root.RefuseOthers();
   if (!error && set.rules.empty())
-    root.Refuse("no alert is in it", "each begins with [[alert]]; see `fullbore alerts --defaults`");
+    root.Refuse("it contains no alerts", "each begins with [[alert]]; see `fullbore alerts --defaults`");
   if (error) return *error;
   return set;
 }

@@ -98,7 +98,7 @@ TEST(RulesFileTest, MisspeltWordsAreRecognised) {
 
 TEST(RulesFileTest, WhatCannotBeMeantIsRefused) {
   for (const auto& [text, part] : std::vector<std::pair<std::string, std::string>>{
-           {"", "no alert is in it"},
+           {"", "it contains no alerts"},
            {"alert = 3", "two brackets"},
            {"[[alert]]\nrun = \"failed\"", "name is missing"},
            {AnAlert(""), "does not say what to look at"},

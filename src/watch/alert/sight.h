@@ -1,5 +1,5 @@
-// What a rule sees when it looks at a run: whether its condition holds at that moment, and what there is to say of it.
-// Pure: the same answer for the same recording and time; nothing after that time is looked at.
+// What a rule sees when it looks at a run: whether its condition holds at that moment, and what to say about it. Pure:
+// the same answer for the same recording and time; nothing after that time is looked at.
 #pragma once
 
 #include <map>
@@ -16,14 +16,14 @@
 namespace fullbore::watch {
 
 struct Sight {
-  // Between kHolds and kOver, a pending or firing alert stays as it is: that keeps one from flapping whose figure
-  // swings around its threshold. kUnknown changes nothing at all.
+  // Between kHolds and kOver, a pending or firing alert stays as it is, so that it does not flap if its figure
+  // oscillates around the threshold. kUnknown changes nothing at all.
   enum class State : uint8_t { kUnknown, kOver, kBetween, kHolds };
   State state = State::kUnknown;
   std::string what;  // one sentence with the figures in it
   std::vector<diagnose::Evidence> evidence;
   std::vector<std::string> fix;
-  std::optional<double> lost;       // of the time that it holds, 0..1; absent where it cannot be said
+  std::optional<double> lost;       // share of the time that it holds, 0..1; absent if unknown
   std::optional<int64_t> since_ns;  // where it is known to have begun before
 };
 
@@ -37,7 +37,7 @@ class Moment {
   const record::Stage& stage() const { return recording_->stages.back(); }
   const Past& past() const { return *past_; }
   int64_t now_ns() const { return now_ns_; }
-  bool cut_off() const { return cut_off_; }  // it says that it runs, but nobody records it any more
+  bool cut_off() const { return cut_off_; }  // still marked as running, but nobody records it any more
   bool ended() const;
 
   // The mean of a series over the last `ns`; nothing without readings.

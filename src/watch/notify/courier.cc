@@ -159,7 +159,8 @@ void Courier::MakeThread() {
     said_problem_ = false;
   } catch (const std::system_error& error) {  // at the limit of processes: perhaps not the next time
     if (threads_.empty() && !std::exchange(said_problem_, true))
-      problem_ = std::string("alerts wait to be delivered, because no thread can be made: ") + error.what();
+      problem_ = std::string("alerts are waiting to be delivered, because no thread can be started: ") +
+                 error.what();
   }
 }
 

@@ -70,7 +70,7 @@ Attempt RunCommand(const std::string& program, const std::string& json,
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {Attempt::End::kDelivered, ""};
   return {Attempt::End::kFailed, WIFEXITED(status)
                                      ? fmt::format("it ended with status {}", WEXITSTATUS(status))
-                                     : fmt::format("signal {} ended it", WTERMSIG(status))};
+                                     : fmt::format("it was killed by signal {}", WTERMSIG(status))};
 }
 
 }  // namespace fullbore::watch

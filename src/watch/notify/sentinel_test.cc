@@ -94,7 +94,7 @@ TEST_F(SentinelTest, SaysOnceThatItFiresAndOnceThatItIsOver) {
   ASSERT_THAT(said_, ElementsAre(HasSubstr("alert 'busy'")));
   Play({sentinel.get()}, 0, 20);
   Settle(*sentinel);
-  EXPECT_THAT(said_, ElementsAre(HasSubstr("alert 'busy'"), HasSubstr("alert over 'busy'")));
+  EXPECT_THAT(said_, ElementsAre(HasSubstr("alert 'busy'"), HasSubstr("alert 'busy' is over")));
   EXPECT_EQ(Heard(), "firing\nresolved\n");
   const auto rows = record::ReadAlerts(path_);
   ASSERT_EQ(rows->size(), 1u);

@@ -1,6 +1,6 @@
-// hang: no step for long, and nothing is computed: a kernel spins on the device without doing any work, as a
-// collective that waits for a rank does, or neither the device nor the command's processes do anything. Where workers of
-// a loader were seen in one and the same fetch all that time, the training waits for them.
+// hang: no step for long, and nothing is computed: a kernel spins on the device without doing any work, as a collective
+// that waits for a rank does, or neither the device nor the command's processes do anything. Where workers of a loader
+// were seen in one and the same fetch all that time, the training waits for them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -103,8 +103,9 @@ std::string DoesWhat(record::Activity activity) {
   }
 }
 
-// What the workers may wait for is told by where they stand. A lock or native code that stands still in a forked process
-// may be one that a thread of the parent's held when it was forked; a request that is not answered is none of that.
+// What the workers may wait for is told by where they stand. A lock or native code that stands still in a forked
+// process may be one that a thread of the parent's held when it was forked; a request that is not answered is none of
+// that.
 bool MayBeAnInheritedLock(const StuckWorker& worker, const record::Loader* loader) {
   using record::Activity;
   const bool forked = loader == nullptr || !loader->WorkersImportScript();
@@ -185,7 +186,7 @@ std::optional<Finding> JudgeHang(const View& view, Diagnosis& /*diagnosis*/) {
       view.ranks().size() > 1
           ? "find the missing rank: py-spy dump on each rank; for next time, turn on the flight recorder "
             "(TORCH_FR_BUFFER_SIZE, before PyTorch 2.8 TORCH_NCCL_TRACE_BUFFER_SIZE)"
-          : "find what it waits for: py-spy dump --pid PID of the training process and of its loader's "
+          : "find out what it waits for: py-spy dump --pid PID of the training process and of its loader's "
             "workers"};
   if (!workers.empty()) {
     AdviseOnWorkers(view, workers, finding);
@@ -196,7 +197,8 @@ std::optional<Finding> JudgeHang(const View& view, Diagnosis& /*diagnosis*/) {
                       view.MeanAfterSteps(Metric::kGpuUtilization));
   evidence.FromMetric(Metric::kGpuSmActive, "multiprocessors active since then",
                       view.MeanAfterSteps(Metric::kGpuSmActive));
-  evidence.FromMetric(Metric::kProcessCpu, "cores that the command uses since then", view.CoresAfterSteps());
+  evidence.FromMetric(Metric::kProcessCpu, "cores that the command has used since then",
+                      view.CoresAfterSteps());
   return finding;
 }
 

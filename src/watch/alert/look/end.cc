@@ -23,7 +23,7 @@ Sight RunFailed::Look(const View& view) const {
   sight.state = Sight::State::kOver;
   sight.what = "the run goes on";
   if (!view.moment.ended()) return sight;
-  sight.what = "the run ended well";
+  sight.what = "the run ended successfully";
   const std::string after =
       fmt::format("after {} steps", FormatCount(static_cast<double>(view.moment.past().steps())));
   if (view.moment.cut_off()) {

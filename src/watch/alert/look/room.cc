@@ -61,11 +61,11 @@ Sight LookAtFilling(const Filling& filling, int64_t within_ns, double full, cons
   sight.state = soon || filled >= full          ? Sight::State::kHolds
                 : near || filled >= full - 0.01 ? Sight::State::kBetween
                                                 : Sight::State::kOver;
-  sight.what = fmt::format("{} is filled to {}, {} are left", filling.what, FormatPercent(filled),
+  sight.what = fmt::format("{} is {} full, with {} left", filling.what, FormatPercent(filled),
                            FormatBytes(trend->left));
   if (soon) {
-    sight.what += fmt::format(", which last for {} at {}/s",
-                              FormatDuration(std::llround(*trend->ends_s * 1e9)), FormatBytes(*trend->per_s));
+    sight.what += fmt::format(", enough for {} at {}/s", FormatDuration(std::llround(*trend->ends_s * 1e9)),
+                              FormatBytes(*trend->per_s));
   }
   sight.evidence = {{"filled", filled, "ratio", "proc", "", {}, {}},
                     {"left", trend->left, "bytes", "proc", "", {}, {}}};

@@ -120,11 +120,11 @@ Sight NoSteps::Look(const View& view) const {
       {"longest step so far", longest_ever / 1e9, "s", "hook", "", {}, {}}};
   if (cores)
     sight.evidence.push_back(
-        {"cores that the command uses since then", *cores, "cores", "proc", "process_cpu", {}, {}});
+        {"cores that the command has used since then", *cores, "cores", "proc", "process_cpu", {}, {}});
   sight.fix = {
       view.moment.stage().ranks.size() > 1
           ? "find the missing rank: py-spy dump on each rank; docs: fullbore help hang"
-          : "find what it waits for: py-spy dump --pid PID of the training process; fullbore help hang"};
+          : "find out what it waits for: py-spy dump --pid PID of the training process; fullbore help hang"};
   sight.lost = 1;
   sight.since_ns = past.last_step_ns();
   return sight;
