@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -49,21 +48,25 @@ void TakeAmount(const std::string& what, double given, double used, Use& use) {
   }
 }
 
-// Takes rows in the order of users, jobs and runs, and judges a job when all of it is there.
+// Takes the runs of a job for each thing that it asked for, one after the other, and judges it when they are all there.
 class JobsOfManyRuns {
  public:
-  enum Column { kUser, kJob, kRun, kBegin, kEnd, kExemption, kWhat, kGiven, kUsed, kHardly, kWithin };
+  enum Column { kJob, kWhat, kUser, kBegin, kEnd, kExemption, kGiven, kUsed, kHardly, kWithin };
 
   void Take(const sql::Row& row) {
-    if (row.Text(kUser) != user_ || row.Text(kJob) != job_) Judge();
+    if (row.Int(kJob) != job_ || row.Text(kWhat) != what_) Judge();
+    job_ = row.Int(kJob);
+    what_ = row.Text(kWhat);
     user_ = row.Text(kUser);
-    job_ = row.Text(kJob);
     is_exempt_ |= row.Int(kExemption) >= 0;
-    if (runs_.empty() || row.Int(kRun) != run_) AddRun(row);
-    const std::string what = row.Text(kWhat);  // empty where nothing is known
-    TakeAmount(what, row.Double(kGiven), row.Double(kUsed), runs_.back().use);
-    runs_.back().use.sees_runs_within |= row.Int(kWithin) != 0;
-    if (what == "time" && runs_.back().end_unix_ns >= end_unix_ns_) time_was_left_ = row.Int(kHardly) != 0;
+    RunAccount& run = runs_.emplace_back();
+    run.begin_unix_ns = row.Int(kBegin);
+    run.end_unix_ns = row.Int(kEnd);
+    run.use.sees_runs_within = row.Int(kWithin) != 0;
+    if (row.Double(kGiven) > 0) TakeAmount(what_, row.Double(kGiven), row.Double(kUsed), run.use);
+    if (run.end_unix_ns < end_unix_ns_) return;
+    end_unix_ns_ = run.end_unix_ns;
+    time_was_left_ = row.Int(kHardly) != 0;
   }
 
   std::vector<AskedSum> TakeSums() {
@@ -74,21 +77,12 @@ class JobsOfManyRuns {
   }
 
  private:
-  void AddRun(const sql::Row& row) {
-    RunAccount& run = runs_.emplace_back();
-    run_ = row.Int(kRun);
-    run.begin_unix_ns = row.Int(kBegin);
-    run.end_unix_ns = row.Int(kEnd);
-    if (run.end_unix_ns >= end_unix_ns_) time_was_left_ = false;
-    end_unix_ns_ = std::max(end_unix_ns_, run.end_unix_ns);
-  }
-
   void Judge() {
     if (!runs_.empty() && !is_exempt_) {
       for (const Amount& each : HardlyUsedIn(UseOfAll(runs_), time_was_left_)) {
-        AskedSum& sum = sums_[{user_, std::string(each.what)}];
+        AskedSum& sum = sums_[{user_, what_}];
         sum.user = user_;
-        sum.what = each.what;
+        sum.what = what_;
         ++sum.jobs;
         sum.runs += runs_.size();
         sum.given += each.given;
@@ -101,23 +95,25 @@ class JobsOfManyRuns {
   }
 
   std::map<std::pair<std::string, std::string>, AskedSum> sums_;  // by user, and what
-  std::string user_, job_;
-  int64_t run_ = 0;  // the last of runs_
+  int64_t job_ = 0;
+  std::string what_, user_;
   std::vector<RunAccount> runs_;
   bool is_exempt_ = false, time_was_left_ = false;  // to the run that ended last, which ended well
   int64_t end_unix_ns_ = 0;                         // of that
 };
 
-// Of those of which a run alone has hardly used something: together they used no less.
+// Of those of which a run alone has hardly used something: together they used no less. A job is numbered by one of its
+// runs, for to sort by names takes long.
 Result<void> ReadJobsOfManyRuns(const Selection& selection, sql::Connection& connection,
                                 std::vector<AskedSum>& asked) {
   const std::string sql = fmt::format(
-      ", job AS (SELECT DISTINCT \"user\", job FROM newest JOIN asked ON asked.run = newest.key "
-      "WHERE hardly = 1 AND {} AND NOT EXISTS (SELECT 1 FROM run o WHERE o.job = newest.job "
-      "AND o.\"user\" = newest.\"user\" AND (o.begin_unix_ns < $1 OR o.begin_unix_ns >= $2))) "
-      "SELECT n.\"user\", n.job, n.key, n.begin_unix_ns, n.end_unix_ns, n.exemption, what, given, used, hardly, within "
+      ", job AS (SELECT \"user\", job, what, min(newest.key) AS number FROM newest "
+      "JOIN asked ON asked.run = newest.key WHERE hardly = 1 AND {} AND NOT EXISTS (SELECT 1 FROM run o "
+      "WHERE o.job = newest.job AND o.\"user\" = newest.\"user\" AND (o.begin_unix_ns < $1 OR o.begin_unix_ns >= $2)) "
+      "GROUP BY \"user\", job, what) "
+      "SELECT number, job.what, n.\"user\", n.begin_unix_ns, n.end_unix_ns, n.exemption, given, used, hardly, within "
       "FROM job JOIN newest n ON n.\"user\" = job.\"user\" AND n.job = job.job "
-      "LEFT JOIN asked ON asked.run = n.key AND {} ORDER BY n.\"user\", n.job, n.begin_unix_ns, n.key",
+      "LEFT JOIN asked ON asked.run = n.key AND asked.what = job.what AND {} ORDER BY number, job.what",
       kOtherRun, kAmount);
   JobsOfManyRuns jobs;
   const auto read =
