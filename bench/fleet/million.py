@@ -3,7 +3,8 @@
   bench/fleet/million.py [--runs 1000000]
 
 The runs are made in the database, from the rows of one that `fleet collect` put there: of 1,000 users, in ten
-partitions on four kinds of devices, with four causes of waste and as many edits. Prints one JSON object: seconds of
+partitions on four kinds of devices, with four causes of waste and as many edits; two of them are one job, and each
+knows of three things what it asked for and used. Prints one JSON object: seconds of
 reports of all, grouped, of the last week and of one user, the peak memory, and whether the sums are exact.
 """
 
@@ -36,14 +37,18 @@ MAKE = """
     INSERT INTO advice SELECT number, place, 'cause-' || number % 4, 'cause', 'a title of some length, as they are',
       'num_workers=' || number % 8, 1.2, 1.5, 2.0, 3000000000000, 500000000000, 1000000000000 - number, 1500000000000
       FROM many, generate_series(0, 1) AS place;
+    INSERT INTO asked SELECT number, what, 16, CASE WHEN number % 3 = 0 THEN 2 ELSE 12 END,
+      CASE WHEN number % 3 = 0 THEN 1 ELSE 0 END, 0
+      FROM many, unnest(ARRAY['cores', 'memory', 'time']) AS what;
     DELETE FROM run WHERE key IN (SELECT key FROM one);
     DELETE FROM part WHERE run IN (SELECT key FROM one);
 """
 OTHER = {
     "id": "'run-' || number",
+    "job": "'job-' || number / 2",
     "path": "'/runs/run-' || number || '.fbr'",
     "begin_unix_ns": "begin_unix_ns - number * 3600000000000 / 100",
-    '"user"': "'user-' || number % 1000",
+    '"user"': "'user-' || number / 2 % 1000",
     "partition": "'partition-' || number % 10",
     "device": "'device-' || number % 4",
     "given_ns": "(3000000000000 - number) + 600000000000",

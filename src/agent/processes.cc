@@ -27,6 +27,14 @@ constexpr uint64_t kTurns = 12;                  // of scans in which every old 
 constexpr int kEnvironments = 64;
 constexpr int64_t kRememberNs = 3600 * kNsPerSecond;
 
+// A container with numbers of its own for its processes: NVML's and the scheduler's are others. The kernel gives the first
+// such namespace this number (include/linux/proc_ns.h); a root of files has none.
+bool HasNumbersOfItsOwn(const std::string& root) {
+  std::error_code error;
+  const auto space = std::filesystem::read_symlink(root + "/proc/self/ns/pid", error);
+  return !error && space != "pid:[4026531836]";
+}
+
 // Who runs it, of "Uid:\t1000\t1000\t1000\t1000" in its status.
 std::optional<uint32_t> UidOf(const std::string& process_directory) {
   const Result<std::string> status = ReadFile(process_directory + "/status");
@@ -85,7 +93,7 @@ void Processes::Scan(int64_t now_ns) {
   }
   std::erase_if(known_, [this](const auto& each) { return each.second.scan != scans_; });
   Count();
-  sight_.processes = ReadFile(DirectoryOf(1) + "/cgroup").ok();
+  sight_.processes = ReadFile(DirectoryOf(1) + "/cgroup").ok() && !HasNumbersOfItsOwn(root_);
 }
 
 // What ends meanwhile stays a process of nobody, and is gone at the next scan.

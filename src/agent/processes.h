@@ -46,7 +46,7 @@ struct Pod {
 
 // What this process may read of others'. Nothing where there was nobody to try it with.
 struct Sight {
-  std::optional<bool> processes;     // all of them, rather than its own user's (hidepid)
+  std::optional<bool> processes;     // all of them, rather than its own user's (hidepid) or its container's
   std::optional<bool> environments;  // which devices jobs were given
 };
 

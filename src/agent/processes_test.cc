@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "base/clock.h"
 #include "measure/probe/testing/fake_machine.h"
 
@@ -109,6 +111,19 @@ TEST_F(ProcessesTest, WhereOthersAreHiddenNobodyIsSaidToHaveOutlivedHisJob) {
   Scan();
   EXPECT_EQ(processes_.sight().processes, false);
   EXPECT_FALSE(processes_.Find(12)->outlived);
+}
+
+TEST_F(ProcessesTest, AContainerWithNumbersOfItsOwnDoesNotSeeTheOthers) {
+  const auto sees_in = [&](const char* space) {
+    const std::filesystem::path link = files_.root() + "/proc/self/ns/pid";
+    std::filesystem::create_directories(link.parent_path());
+    std::filesystem::remove(link);
+    std::filesystem::create_symlink(space, link);
+    Scan();
+    return processes_.sight().processes;
+  };
+  EXPECT_EQ(sees_in("pid:[4026531836]"), true);
+  EXPECT_EQ(sees_in("pid:[4026532448]"), false);
 }
 
 TEST_F(ProcessesTest, AProcessThatIsMovedToItsGroupLaterIsFoundThere) {

@@ -49,6 +49,7 @@ int Run(Flags& flags) {
   }
   if (flags.json.wanted()) {
     const nlohmann::ordered_json json = {{"schema", "fullbore.fleet_collect/1"},
+                                         {"database", MaskUrl(flags.store)},
                                          {"runs", collected->runs},
                                          {"changed", collected->changed},
                                          {"unread", collected->unread}};

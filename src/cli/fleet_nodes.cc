@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "base/print.h"
+#include "base/secrets.h"
 #include "base/text.h"
 #include "cli/fleet_store.h"
 #include "cli/output.h"
@@ -55,6 +56,7 @@ int Run(Flags& flags) {
   const auto histories = fleet::HistoriesOf(*runs);
   if (flags.json.wanted()) {
     nlohmann::ordered_json json = {{"schema", "fullbore.fleet_nodes/1"},
+                                   {"database", MaskUrl(flags.store.target)},
                                    {"nodes", nlohmann::ordered_json::array()}};
     for (const fleet::NodeHistory& each : histories) {
       json["nodes"].push_back({{"name", each.node},

@@ -85,8 +85,9 @@ int Run(Flags& flags) {
   if (!read) return Fail(read.error(), StatusOf(read.error()));
   const fleet::Report& report = *read;
   if (flags.json.wanted()) {
-    if (auto written = WriteJson(flags.json, ToJson(report)); !written)
-      return Fail(written.error(), kExitFailure);
+    nlohmann::ordered_json json = ToJson(report);
+    json["database"] = MaskUrl(flags.store.target);
+    if (auto written = WriteJson(flags.json, json); !written) return Fail(written.error(), kExitFailure);
   }
   if (flags.csv.wanted()) {
     if (auto written = flags.csv.Write(CsvOf(report)); !written) return Fail(written.error(), kExitFailure);

@@ -6,6 +6,7 @@
 
 #include "base/command_line.h"
 #include "base/text.h"
+#include "cli/subcommand.h"
 #include "tune/knob/knob.h"
 
 namespace fullbore::cli {
@@ -96,6 +97,12 @@ std::string AfterJob(const ordered_json& job) {
   return Explain(runs.is_array() && !runs.empty() ? TextIn(runs.back(), "id") : "");
 }
 
+// What reads the database that the result is of.
+std::string AfterFleet(const std::string& command, const ordered_json& result) {
+  const std::string database = TextIn(result, "database");
+  return database.empty() || database == kFleetFile ? command : command + " --from " + ShellQuote(database);
+}
+
 using After = std::string (*)(const ordered_json& result);
 
 const std::map<std::string, After>& AllResults() {
@@ -115,9 +122,9 @@ const std::map<std::string, After>& AllResults() {
        [](const Json& memory) {
          return fmt::format("fullbore explain {} --what-if batch=2x", ShellQuote(TextIn(memory, "file")));
        }},
-      {"fullbore.fleet/1", [](const Json&) { return std::string("fullbore fleet job JOB"); }},
-      {"fullbore.fleet_collect/1", [](const Json&) { return std::string("fullbore fleet report"); }},
-      {"fullbore.fleet_nodes/1", [](const Json&) { return std::string("fullbore fleet report"); }},
+      {"fullbore.fleet/1", [](const Json& report) { return AfterFleet("fullbore fleet job JOB", report); }},
+      {"fullbore.fleet_collect/1", [](const Json& of) { return AfterFleet("fullbore fleet report", of); }},
+      {"fullbore.fleet_nodes/1", [](const Json& of) { return AfterFleet("fullbore fleet report", of); }},
       {"fullbore.loader_bench/1", [](const Json&) { return std::string("fullbore run -- CMD"); }},
       {"fullbore.loader_bench_script/1", [](const Json&) { return std::string("fullbore run -- CMD"); }},
       {"fullbore.loader_pack/1", [](const Json&) { return std::string("fullbore loader bench OUTPUT"); }},

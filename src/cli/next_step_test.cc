@@ -48,6 +48,17 @@ TEST(NextStepTest, OfATuningIsToCompareWhatItRecommends) {
             "fullbore explain last");
 }
 
+TEST(NextStepTest, OfAFleetReadsTheDatabaseThatTheResultIsOf) {
+  const auto next = [](const char* schema, const char* database) {
+    return NextStepOf({{"schema", schema}, {"database", database}});
+  };
+  EXPECT_EQ(next("fullbore.fleet_collect/1", "my fleet.db"), "fullbore fleet report --from 'my fleet.db'");
+  EXPECT_EQ(next("fullbore.fleet_nodes/1", "postgresql://db/fleet"),
+            "fullbore fleet report --from postgresql://db/fleet");
+  EXPECT_EQ(next("fullbore.fleet/1", "fleet.db"), "fullbore fleet job JOB --from fleet.db");
+  EXPECT_EQ(next("fullbore.fleet_collect/1", ".fullbore/fleet.db"), "fullbore fleet report") << "by itself";
+}
+
 TEST(NextStepTest, IsAddedToEachOfAList) {
   const ordered_json runs = WithNextStep({{{"schema", "fullbore.runs/1"}, {"id", "a"}}});
   EXPECT_EQ(runs[0]["next_step"], "fullbore explain a");

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <memory>
 
+#include "base/laid_out.h"
 #include "base/print.h"
 #include "base/text.h"
 #include "cli/device_windows.h"
@@ -18,9 +19,9 @@
 #include "cli/trials.h"
 #include "explain/diagnose/diagnose.h"
 #include "explain/diagnose/unslowed.h"
-#include "plan/feed.h"
 #include "plan/market_file.h"
 #include "plan/plan_json.h"
+#include "plan/plan_terminal.h"
 #include "record/run_reader.h"
 
 namespace fullbore::cli {
@@ -176,185 +177,6 @@ Result<void> AreOfOneProgram(const std::vector<plan::Recorded>& all) {
   return {};
 }
 
-// ---- what is said ----
-
-class Text {
- public:
-  Text(const plan::Plan& plan, const plan::Request& request) : plan_(plan), request_(request) {}
-
-  void Print() const {
-    for (const plan::Recorded& one : plan_.recorded) Head(one);
-    Speeds();
-    Costs();
-    for (const std::string& sentence : plan::Sentences(plan_, request_)) {
-      Line("");
-      PrintWrapped(sentence, 2, 2);
-    }
-    WhatIsNotTold();
-    Line("");
-    if (AnyFigures() && request_.market.offers.empty())
-      PrintWrapped(
-          "Nothing is known of prices and other machines: rows are on the recorded machine's cores. "
-          "fullbore plan --prices-example > prices.toml is a file to edit and give with --prices.",
-          2, 2);
-    if (AnyFigures()) PrintWrapped("How far to trust it: docs/plan.md", 2, 2);
-  }
-
- private:
-  template <typename... Arguments>
-  static void Line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    const std::string line = fmt::format(format, std::forward<Arguments>(arguments)...);
-    fullbore::Print(stdout, "{}\n",
-                    Printable(line.substr(0, line.find_last_not_of(' ') + 1), LocaleIsUtf8()));
-  }
-
-  bool AnyFigures() const {
-    return std::ranges::any_of(plan_.rows, [](const plan::Row& row) { return row.estimate.why_not.empty(); });
-  }
-
-  void Head(const plan::Recorded& one) const {
-    if (!one.refusal.empty()) return PrintWrapped(fmt::format("{}: {}", one.id, one.refusal), 2, 4);
-    const bool counted = one.batch > 0;
-    const double per_s = one.PerStep() * static_cast<double>(one.gpus) / one.step_ns * 1e9;
-    std::string text =
-        fmt::format("{}: {}{}, {} {}/s", one.id, one.on_cpu ? "" : fmt::format("{}x ", one.gpus),
-                    one.on_cpu                ? "no GPU"
-                    : one.device != nullptr   ? roofline::ShortName(*one.device)
-                    : one.device_name.empty() ? "an unknown device"
-                                              : one.device_name,
-                    FormatCount(per_s), counted ? "samples" : "steps");
-    if (counted) text += fmt::format(", batch {:g}", one.batch);
-    if (one.cores.logical > 0) text += fmt::format(", {:g} cores", one.cores.logical);
-    if (one.loader) text += fmt::format(", {} loader worker{}", one.loaded_by, one.loaded_by == 1 ? "" : "s");
-    if (!one.trains && !one.on_cpu) text += ", forward passes only: devices would exchange nothing";
-    PrintWrapped(text, 2, 4);
-    if (one.loader) Loader(one);
-  }
-
-  // What the loader delivers at most: known also where the device is not.
-  void Loader(const plan::Recorded& one) const {
-    if (one.cores.logical <= 0) return;
-    const auto at_most = [&](const plan::Cores& cores) { return plan::LoaderAlone(one, cores); };
-    const plan::Range here = at_most(one.cores);
-    const char* unit = one.batch > 0 ? "samples" : "steps";
-    std::string text = fmt::format(
-        "whatever the device, its loader feeds at most {} {}/s ({}) on {:g} core{}", Count(here.expected),
-        unit, Span(here, Count), one.cores.logical, one.cores.logical == 1 ? "" : "s");
-    for (const plan::Cores& cores : OtherCores(one))
-      text += fmt::format(", {} on {:g}", Count(at_most(cores).expected), cores.logical);
-    PrintWrapped(text, 2, 4);
-  }
-
-  // Those of the machines of the file; without one, some that people would ask for.
-  std::vector<plan::Cores> OtherCores(const plan::Recorded& one) const {
-    constexpr size_t kMost = 6;
-    constexpr double kFarthest = 16;  // times the recorded ones: what else binds there, nobody has seen
-    std::vector<plan::Cores> others;
-    const auto add = [&](const plan::Cores& cores) {
-      const bool known = cores.logical == one.cores.logical ||
-                         std::ranges::find(others, cores.logical, &plan::Cores::logical) != others.end();
-      const bool near = cores.logical <= kFarthest * one.cores.logical;
-      if (near && !known && others.size() < kMost) others.push_back(cores);
-    };
-    for (const plan::Offer& offer : request_.market.offers)
-      add({offer.machine.cores, offer.machine.threads_per_core});
-    for (const double times : {2.0, 4.0}) {
-      if (request_.market.offers.empty()) add({one.cores.logical * times, one.cores.threads_per_core});
-    }
-    std::ranges::sort(others, {}, &plan::Cores::logical);
-    return others;
-  }
-
-  static std::string Span(const plan::Range& range, auto&& format) {
-    return fmt::format("{} to {}", format(range.low), format(range.high));
-  }
-  static std::string Count(double count) { return FormatCount(count); }
-  static std::string Money(double money) {
-    return money < 0.095   ? fmt::format("{:.2g}", money)
-           : money < 999.5 ? fmt::format("{:.2f}", money)
-                           : FormatCount(std::round(money));
-  }
-
-  std::string Title(const plan::Row& row) const {
-    std::string title = plan::NameOf(row.estimate.setup);
-    const plan::Recorded& from = plan_.recorded[row.recording];
-    if (plan_.recorded.size() > 1 && from.batch > 0) title += fmt::format(" b{:g}", from.batch);
-    return Elide(title, 17, LocaleIsUtf8());
-  }
-
-  static bool IsShown(const plan::Row& row) {
-    return row.estimate.why_not.empty() || row.estimate.not_told.empty();
-  }
-
-  // At 80 columns. What no row knows has no column.
-  void Speeds() const {
-    if (std::ranges::none_of(plan_.rows, IsShown)) return;
-    const auto any = [&](auto&& has) { return std::ranges::any_of(plan_.rows, has); };
-    const bool cores = any([](const plan::Row& row) { return row.estimate.cores.logical > 0; });
-    const bool counted = plan_.recorded[plan_.rows.front().recording].batch > 0;
-    const bool fed = any([](const plan::Row& row) { return row.estimate.cores_needed.has_value(); });
-    const bool read = any([](const plan::Row& row) { return row.estimate.read_bytes_per_s.has_value(); });
-    const bool held = any([](const plan::Row& row) { return row.estimate.host_bytes_needed.has_value(); });
-    Line("");
-    if (fed || read || held) Line("  {:<60} {}", "", "needs, to be fed");
-    Line("  {:<17}{:>5} {:>9} {:>16}  {:<8} {:>5} {:>5} {:>6}", "", cores ? "cores" : "",
-         counted ? "samples/s" : "steps/s", "range", "binds", fed ? "cores" : "", read ? "MB/s" : "",
-         held ? "RAM" : "");
-    for (const plan::Row& row : plan_.rows) {
-      if (IsShown(row)) Speed(row);
-    }
-    if (any([](const plan::Row& row) { return row.measured; })) Line("  * as it was recorded");
-  }
-
-  void Speed(const plan::Row& row) const {
-    const plan::Estimate& estimate = row.estimate;
-    const auto if_known = [](const std::optional<double>& value, auto&& format) {
-      return value ? format(*value) : std::string();
-    };
-    const std::string cores =
-        estimate.cores.logical > 0 ? fmt::format("{:g}", estimate.cores.logical) : std::string();
-    if (!estimate.why_not.empty()) return Line("  {:<17}{:>5} {}", Title(row), cores, estimate.why_not);
-    const auto whole = [](double value) { return fmt::format("{:.0f}", std::max(1.0, std::ceil(value))); };
-    Line("  {:<17}{:>5} {:>9} {:>16}{} {:<8} {:>5} {:>5} {:>6}", Title(row), cores,
-         Count(estimate.per_s.expected), Span(estimate.per_s, Count), row.measured ? "*" : " ",
-         Name(estimate.binds), if_known(estimate.cores_needed, whole),
-         if_known(estimate.read_bytes_per_s, [&](double bytes) { return whole(bytes / 1e6); }),
-         if_known(estimate.host_bytes_needed, FormatBytes));
-  }
-
-  void Costs() const {
-    std::vector<const plan::Row*> priced;
-    for (const plan::Row& row : plan_.rows) {
-      if (row.per_unit) priced.push_back(&row);
-    }
-    if (priced.empty()) return;
-    std::ranges::stable_sort(priced, {}, [](const plan::Row* row) { return row->per_unit->expected; });
-    const plan::Row& first = *priced.front();
-    const bool counted = plan_.recorded[first.recording].batch > 0;
-    Line("");
-    Line("  {:<17}{:>7} {:>9} {:>15} {:>8} {:>8} {}", plan_.currency, "an hour",
-         counted ? "a million" : "1,000", "range", first.per_epoch ? "an epoch" : "",
-         first.per_run ? "the run" : "", "binds");
-    for (const plan::Row* row : priced) {
-      Line("  {:<17}{:>7} {:>9} {:>15} {:>8} {:>8} {}", Title(*row), Money(*row->per_hour),
-           Money(row->per_unit->expected), Span(*row->per_unit, Money),
-           row->per_epoch ? Money(row->per_epoch->expected) : "",
-           row->per_run ? Money(row->per_run->expected) : "", Name(row->estimate.binds));
-    }
-  }
-
-  void WhatIsNotTold() const {
-    for (const plan::NotTold& one : plan_.not_told) {
-      Line("");
-      PrintWrapped(fmt::format("not told: {}: {}", one.what, one.why), 2, 4);
-      if (!one.command.empty()) PrintWrapped("record: " + one.command, 4, 6);
-    }
-  }
-
-  const plan::Plan& plan_;
-  const plan::Request& request_;
-};
-
 int Run(Flags& flags) {
   if (flags.example) {
     PrintLaidOut(stdout, plan::kPricesExample);
@@ -374,7 +196,8 @@ int Run(Flags& flags) {
     if (auto written = WriteJson(flags.json, plan::ToJson(plan, *request)); !written)
       return Fail(written.error(), kExitFailure);
   }
-  if (!AnyToStandardOutput({&flags.json})) Text(plan, *request).Print();
+  if (!AnyToStandardOutput({&flags.json}))
+    PrintLaidOut(stdout, ToText(plan, *request, LaidOut(LocaleIsUtf8(), OutputColumns())));
   return 0;
 }
 

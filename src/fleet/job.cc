@@ -256,9 +256,12 @@ std::vector<std::string> NotesOn(const Job& job) {
         unknown.size() == 1 ? "" : "s", Ranges(unknown)));
   }
   if (job.goes_on()) notes.push_back(fmt::format("Run {} goes on: this is how it stands.", job.runs.size()));
-  for (const OverAsked& each : OverAskedIn(job.use, !job.goes_on() && !job.runs.back().EndedBadly()))
-    notes.push_back(fmt::format("Of the {} that it asked for, half would have been enough.", each.what));
-  if (job.use.NeverTouchedItsGpu()) notes.push_back("No kernel ever ran on the GPUs that the job was given.");
+  for (const Amount& each : HardlyUsedIn(job.use, !job.goes_on() && !job.runs.back().EndedBadly())) {
+    notes.push_back(
+        each.what == "GPUs"
+            ? "No kernel ever ran on the GPUs that the job was given."
+            : fmt::format("Of the {} that it asked for, half would have been enough.", each.what));
+  }
   return notes;
 }
 

@@ -198,6 +198,15 @@ TEST(JobTest, StepsSideBySideUseTogetherWhatTheirJobAskedFor) {
   EXPECT_THAT(NotesOn(JobOf({one})), SizeIs(2)) << "alone it needs neither";
 }
 
+TEST(JobTest, WhatOneRunDoesNotKnowOfItselfIsNotKnownOfTheJob) {
+  RunAccount script = ARun(0, 100), step = ARun(10, 90);
+  script.use.gpus_given = step.use.gpus_given = 2;
+  script.use.gpus_used = 0;
+  EXPECT_FALSE(JobOf({script, step}).use.gpus_used);
+  step.end_unix_ns = step.begin_unix_ns + kSecond;
+  EXPECT_EQ(JobOf({script, step}).use.gpus_used, 0) << "too short to matter";
+}
+
 // A job's script that calls `fullbore run`, and is recorded from outside.
 TEST(JobTest, WhatARunWithinAnotherUsedCountsOnce) {
   RunAccount outer = ARun(0, 100), inner = ARun(10, 90);

@@ -5,9 +5,21 @@
 #include <optional>
 #include <utility>
 
+#include "base/clock.h"
+
 namespace fullbore::fleet {
 
 namespace {
+
+constexpr int64_t kTooShortNs = 5 * kNsPerSecond;  // to be read, and to use anything that matters
+
+int64_t LastedNs(const RunAccount& run) { return run.end_unix_ns - run.begin_unix_ns; }
+
+template <typename Number>
+bool AllKnow(const std::vector<RunAccount>& runs, std::optional<Number> Use::*used) {
+  return std::ranges::all_of(
+      runs, [&](const RunAccount& run) { return run.use.*used || LastedNs(run) < kTooShortNs; });
+}
 
 template <typename Number>
 void TakeMore(const std::optional<Number>& more, std::optional<Number>& known) {
@@ -17,6 +29,7 @@ void TakeMore(const std::optional<Number>& more, std::optional<Number>& known) {
 // The most of it that runs used at any moment, each as much as it ever did.
 template <typename Number>
 void TakeTogether(const std::vector<RunAccount>& runs, std::optional<Number> Use::*used, Use& use) {
+  if (!AllKnow(runs, used)) return (use.*used).reset();
   std::vector<std::pair<int64_t, Number>> changes;  // at a moment, by so much; who ends makes room first
   for (const RunAccount& run : runs) {
     const std::optional<Number>& most = run.use.*used;
@@ -47,8 +60,7 @@ double MeanCoresWhile(const RunAccount& longest, const std::vector<RunAccount>& 
 }  // namespace
 
 Use UseOfAll(const std::vector<RunAccount>& runs) {
-  const auto lasted = [](const RunAccount& run) { return run.end_unix_ns - run.begin_unix_ns; };
-  const RunAccount& longest = *std::ranges::max_element(runs, {}, lasted);
+  const RunAccount& longest = *std::ranges::max_element(runs, {}, LastedNs);
   Use use = longest.use;
   if (use.cores_mean) use.cores_mean = MeanCoresWhile(longest, runs);
   TakeTogether(runs, &Use::cores_p95, use);

@@ -82,4 +82,11 @@ Result<void> MoveFromVersion1(sql::Connection& connection,
   return done;
 }
 
+Result<void> MoveFromVersion2(sql::Connection& connection) {
+  return connection.RunScript(
+      "ALTER TABLE asked ADD COLUMN hardly BIGINT NOT NULL DEFAULT 1;"
+      "ALTER TABLE asked ADD COLUMN within BIGINT NOT NULL DEFAULT 0;"
+      "UPDATE fleet SET version = 3;");
+}
+
 }  // namespace fullbore::fleet

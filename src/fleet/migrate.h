@@ -15,4 +15,7 @@ namespace fullbore::fleet {
 Result<void> MoveFromVersion1(sql::Connection& connection,
                               const std::function<Result<void>(const RunAccount&, const Stamp&)>& put);
 
+// Version 2 had of what a run asked for only what it hardly used, and nothing of the runs that it saw within it.
+Result<void> MoveFromVersion2(sql::Connection& connection);
+
 }  // namespace fullbore::fleet

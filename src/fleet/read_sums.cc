@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "fleet/read_asked.h"
 
 namespace fullbore::fleet {
 
@@ -65,22 +66,6 @@ Result<void> ReadFixes(const Selection& selection, sql::Connection& connection, 
     fixes.push_back({row.Text(0), row.Text(1), row.Text(2), row.Text(3), static_cast<size_t>(row.Int(4)),
                      SumAt(row, 6), SumAt(row, 8), SumAt(row, 10), row.Int(5), both.substr(0, apart),
                      apart < both.size() ? both.substr(apart + 1) : ""});
-  });
-}
-
-// What several runs of a job used together is not known here (a script and its steps are runs): those are left out. And
-// what cannot be an amount, so that nobody's row makes the sum a number that is none.
-Result<void> ReadAsked(const Selection& selection, sql::Connection& connection,
-                       std::vector<AskedSum>& asked) {
-  constexpr char kSql[] =
-      "SELECT \"user\", what, count(*), sum(given), sum(used) FROM newest "
-      "JOIN asked ON asked.run = newest.key WHERE exemption = -1 "
-      "AND given BETWEEN 0 AND 1e18 AND used BETWEEN 0 AND 1e18 "
-      "AND NOT EXISTS (SELECT 1 FROM run o WHERE o.job = newest.job AND o.\"user\" = newest.\"user\" "
-      "AND o.id <> newest.id AND newest.job <> '') GROUP BY \"user\", what";
-  return connection.Query(selection.With(kSql), selection.values(), [&](const sql::Row& row) {
-    asked.push_back(
-        {row.Text(0), row.Text(1), static_cast<size_t>(row.Int(2)), row.Double(3), row.Double(4)});
   });
 }
 

@@ -76,20 +76,21 @@ std::vector<Fix> FixesOf(const std::vector<FixSum>& sums) {
   return all;
 }
 
-std::vector<OverAskedRuns> AskedOf(const std::vector<AskedSum>& sums) {
-  std::map<std::string, OverAskedRuns> by_what;
+std::vector<OverAskedJobs> AskedOf(const std::vector<AskedSum>& sums) {
+  std::map<std::string, OverAskedJobs> by_what;
   for (const AskedSum& sum : sums) {
-    OverAskedRuns& all = by_what[sum.what];
+    OverAskedJobs& all = by_what[sum.what];
     all.what = sum.what;
+    all.jobs += sum.jobs;
     all.runs += sum.runs;
     all.users.insert(sum.user);
     all.given += sum.given;
     all.used += sum.used;
   }
-  std::vector<OverAskedRuns> asked;
+  std::vector<OverAskedJobs> asked;
   for (auto& [what, all] : by_what) {
-    all.given /= static_cast<double>(all.runs);
-    all.used /= static_cast<double>(all.runs);
+    all.given /= static_cast<double>(all.jobs);
+    all.used /= static_cast<double>(all.jobs);
     asked.push_back(std::move(all));
   }
   return asked;

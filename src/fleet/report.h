@@ -44,11 +44,11 @@ struct Fix {
   WideNs low_ns = 0, expected_ns = 0, high_ns = 0;  // device time that it brings back
 };
 
-// What runs asked for and hardly used, each on average: "cores", "memory" (bytes), "time" (ns); and "GPUs" that no kernel ran
-// on.
-struct OverAskedRuns {
+// What jobs asked for and hardly used, each on average: "cores", "memory" (bytes), "time" (ns); and "GPUs" that no kernel
+// ran on.
+struct OverAskedJobs {
   std::string what;
-  size_t runs = 0;
+  size_t jobs = 0, runs = 0;
   std::set<std::string> users;
   double given = 0, used = 0;
 };
@@ -78,7 +78,7 @@ struct Report {
   By by = By::kUser;
   std::vector<Group> groups;  // largest first
   std::vector<Fix> fixes;     // what brings most first
-  std::vector<OverAskedRuns> asked;
+  std::vector<OverAskedJobs> asked;
   std::optional<Before> before;  // the same time before, where it was asked for and had runs
 };
 

@@ -70,8 +70,9 @@ Json ToJson(const Report& report) {
                                {"expected", Number(fix.expected_ns)},
                                {"high", Number(fix.high_ns)}}}});
   }
-  for (const OverAskedRuns& each : report.asked) {
+  for (const OverAskedJobs& each : report.asked) {
     json["asked"].push_back({{"what", each.what},
+                             {"jobs", each.jobs},
                              {"runs", each.runs},
                              {"users", each.users},
                              {"given", each.given},

@@ -132,8 +132,8 @@ class Text {
     if (report_.asked.empty()) return;
     out_.Line();
     out_.Line("  asked for and hardly used, on average");
-    for (const OverAskedRuns& each : report_.asked) {
-      const std::string whose = Plural(each.runs, "run") + Whose(each.users);
+    for (const OverAskedJobs& each : report_.asked) {
+      const std::string whose = Plural(each.jobs, "job") + Whose(each.users);
       const std::string given = AmountText(each.what, each.given);
       if (each.what == "GPUs")
         out_.Line("      {:<8}{}, on which nothing ran: {}", each.what, given, whose);

@@ -83,12 +83,13 @@ Result<void> Store::Prepare() {
   }
   const auto version = VersionOf(database);
   if (!version) return version.error();
-  if (*version == 1) {
+  if (*version == 1 || *version == 2) {
     const auto put = [&](const RunAccount& account, const Stamp& stamp) { return PutRows(account, stamp); };
     const auto move = [&]() -> Result<void> {
       const auto still = VersionOf(database);
       if (!still) return still.error();
-      return *still == 1 ? MoveFromVersion1(database, put) : Result<void>();
+      if (*still == 1) return MoveFromVersion1(database, put);
+      return *still == 2 ? MoveFromVersion2(database) : Result<void>();
     };
     if (auto moved = database.Alone(move); !moved) return moved;
   } else if (*version != kVersion) {
@@ -160,12 +161,10 @@ Result<void> Store::PutRows(const RunAccount& account, const Stamp& stamp) {
 }
 
 Result<void> Store::PutAsked(int64_t key, const RunAccount& account) {
-  std::vector<OverAsked> all = OverAskedIn(account.use, account.ended && !account.EndedBadly());
-  if (account.use.NeverTouchedItsGpu())
-    all.push_back({"GPUs", static_cast<double>(account.use.gpus_given.value_or(account.devices)), 0});
-  for (const OverAsked& each : all) {
-    const auto done = connection_->Run("INSERT INTO asked VALUES ($1, $2, $3, $4)",
-                                       {key, std::string(each.what), each.given, each.used});
+  for (const Amount& each : AmountsOf(account.use, account.ended && !account.EndedBadly())) {
+    const auto done = connection_->Run("INSERT INTO asked VALUES ($1, $2, $3, $4, $5, $6)",
+                                       {key, std::string(each.what), each.given, each.used,
+                                        int64_t{each.hardly_used}, int64_t{account.use.sees_runs_within}});
     if (!done) return done.error();
   }
   return {};

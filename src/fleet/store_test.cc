@@ -170,7 +170,8 @@ TEST_F(FleetStoreTest, NumbersThatNoRunHasDoNotBreakTheSums) {
   }
   auto database = sql::ConnectFile(path_, sql::Access::kWrite);
   ASSERT_TRUE(database.ok());
-  ASSERT_TRUE((*database)->RunScript("INSERT INTO asked SELECT key, 'time', 1e308, 9e999 FROM run;").ok());
+  ASSERT_TRUE(
+      (*database)->RunScript("INSERT INTO asked SELECT key, 'time', 1e308, 9e999, 1, 0 FROM run;").ok());
   const auto sums = store->SumsOf({});
   ASSERT_TRUE(sums.ok()) << ToString(sums.error());
   EXPECT_EQ(sums->runs[0].given_ns, 100);
@@ -215,6 +216,25 @@ INSERT INTO advice VALUES ('a', 1000, 0, 'input-bound', 'too-few', 'waits', 'num
   EXPECT_EQ(sums->fixes[0].expected_ns, 30);
   EXPECT_TRUE(Store::Open(path_).ok());
   EXPECT_THAT(*Store::OpenForReading(path_)->Runs({}), SizeIs(1));
+}
+
+// It had of what a run asked for only what it hardly used.
+TEST_F(FleetStoreTest, Version2IsBroughtUpToDate) {
+  RunAccount run = AnAccount("a");
+  run.use.cores_given = 16;
+  run.use.cores_mean = run.use.cores_p95 = 1;
+  ASSERT_TRUE(Store::Open(path_)->Put(run, {5, 6}).ok());
+  ASSERT_TRUE(record::Database::OpenForWriting(path_)
+                  ->Execute("ALTER TABLE asked DROP COLUMN hardly; ALTER TABLE asked DROP COLUMN within;"
+                            "UPDATE fleet SET version = 2;")
+                  .ok());
+  EXPECT_THAT(Store::OpenForReading(path_).error().hint, HasSubstr("brings it up to date"));
+  auto store = Store::Open(path_);
+  ASSERT_TRUE(store.ok()) << ToString(store.error());
+  EXPECT_THAT(store->SumsOf({})->asked, SizeIs(1));
+  run.id = "b";
+  EXPECT_TRUE(store->Put(run, {7, 8}).ok());
+  EXPECT_THAT(*Store::OpenForReading(path_)->Runs({}), SizeIs(2));
 }
 
 // A collector that was killed while it made the file, and others that begin at once.

@@ -38,11 +38,11 @@ struct FixSum {
   std::string run, title;
 };
 
-// What runs of a user asked for and hardly used (use.h), over all of them; and GPUs that were never touched.
+// What jobs of a user asked for and hardly used (use.h), over all of them.
 struct AskedSum {
   std::string user, what;
-  size_t runs = 0;
-  double given = 0, used = 0;  // cores, bytes, ns, GPUs
+  size_t jobs = 0, runs = 0;
+  double given = 0, used = 0;  // cores, bytes, ns, GPUs: of each job
 };
 
 struct Sums {

@@ -65,7 +65,8 @@ std::string TablesSql() {
          " expected DOUBLE PRECISION NOT NULL, high DOUBLE PRECISION NOT NULL, steady_ns BIGINT NOT NULL,"
          " low_ns BIGINT NOT NULL, expected_ns BIGINT NOT NULL, high_ns BIGINT NOT NULL, PRIMARY KEY (run, place));\n"
          "CREATE TABLE asked (run BIGINT NOT NULL, what TEXT NOT NULL, given DOUBLE PRECISION NOT NULL,"
-         " used DOUBLE PRECISION NOT NULL, PRIMARY KEY (run, what));\n" +
+         " used DOUBLE PRECISION NOT NULL, hardly BIGINT NOT NULL DEFAULT 1, within BIGINT NOT NULL DEFAULT 0,"
+         " PRIMARY KEY (run, what));\n" +
          fmt::format("INSERT INTO fleet VALUES ({});\n", kVersion);
 }
 

@@ -9,7 +9,7 @@
 
 namespace fullbore::fleet {
 
-inline constexpr int64_t kVersion = 2;
+inline constexpr int64_t kVersion = 3;
 
 // All of them, for a database without any.
 std::string TablesSql();

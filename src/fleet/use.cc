@@ -189,17 +189,28 @@ Use UseOf(const Recording& recording) {
   return use;
 }
 
-std::vector<OverAsked> OverAskedIn(const Use& use, bool ended_well) {
-  std::vector<OverAsked> all;
-  const auto add = [&](std::string_view what, auto given, auto used, double spare) {
+std::vector<Amount> AmountsOf(const Use& use, bool ended_well) {
+  std::vector<Amount> all;
+  const auto add = [&](std::string_view what, auto given, auto used, auto hardly) {
     if (!given || !used) return;
     const auto had = static_cast<double>(*given), needed = static_cast<double>(*used);
-    if (needed < kEnough * had && needed + spare <= had) all.push_back({what, had, needed});
+    all.push_back({what, had, needed, hardly(had, needed)});
   };
-  add("cores", use.cores_given, use.cores_p95, kSpareCores);
-  add("memory", use.memory_given_bytes, use.memory_peak_bytes, kSpareBytes);
-  if (ended_well) add("time", use.time_given_ns, use.time_used_ns, kSpareNs);
+  const auto with_to_spare = [](double spare) {
+    return [spare](double had, double needed) { return needed < kEnough * had && needed + spare <= had; };
+  };
+  add("cores", use.cores_given, use.cores_p95, with_to_spare(kSpareCores));
+  add("memory", use.memory_given_bytes, use.memory_peak_bytes, with_to_spare(kSpareBytes));
+  add("time", use.time_given_ns, use.time_used_ns,
+      [&](double had, double needed) { return ended_well && with_to_spare(kSpareNs)(had, needed); });
+  add("GPUs", use.gpus_given, use.gpus_used, [&](double, double) { return use.NeverTouchedItsGpu(); });
   return all;
+}
+
+std::vector<Amount> HardlyUsedIn(const Use& use, bool ended_well) {
+  std::vector<Amount> amounts = AmountsOf(use, ended_well);
+  std::erase_if(amounts, [](const Amount& each) { return !each.hardly_used; });
+  return amounts;
 }
 
 }  // namespace fullbore::fleet

@@ -26,12 +26,15 @@ struct Use {
 
 Use UseOf(const record::Recording& recording);
 
-// What was asked for and hardly used: half of it would have been enough, with a core, a gigabyte and an hour to spare.
-struct OverAsked {
-  std::string_view what;       // "cores", "memory", "time"
-  double given = 0, used = 0;  // cores, bytes, ns
+// Of one thing that was asked for, of which is known what was used.
+struct Amount {
+  std::string_view what;       // "cores", "memory", "time", "GPUs"
+  double given = 0, used = 0;  // cores, bytes, ns, GPUs
+  // Half of it would have been enough, with a core, a gigabyte and an hour to spare; of GPUs, no kernel ran on any.
+  bool hardly_used = false;
 };
-// Of a run that ended. What ended badly says nothing of the time that it would have needed.
-std::vector<OverAsked> OverAskedIn(const Use& use, bool ended_well);
+// What ended badly, or goes on, says nothing of the time that it would have needed.
+std::vector<Amount> AmountsOf(const Use& use, bool ended_well);
+std::vector<Amount> HardlyUsedIn(const Use& use, bool ended_well);
 
 }  // namespace fullbore::fleet

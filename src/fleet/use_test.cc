@@ -118,16 +118,16 @@ TEST(UseTest, OverAskedIsWhatHalfWouldHaveBeenEnoughFor) {
   use.memory_peak_bytes = 40'000'000'000;
   use.time_given_ns = 86'400'000'000'000;
   use.time_used_ns = 3'600'000'000'000;
-  const auto what = [](const std::string& name) { return Field(&OverAsked::what, name); };
-  EXPECT_THAT(OverAskedIn(use, true), ElementsAre(what("cores"), what("time")));
-  EXPECT_THAT(OverAskedIn(use, false), ElementsAre(what("cores"))) << "it might have needed all of its time";
+  const auto what = [](const std::string& name) { return Field(&Amount::what, name); };
+  EXPECT_THAT(HardlyUsedIn(use, true), ElementsAre(what("cores"), what("time")));
+  EXPECT_THAT(HardlyUsedIn(use, false), ElementsAre(what("cores"))) << "it might have needed all of its time";
   use.cores_given = 2;
   use.cores_p95 = 0.9;
-  EXPECT_THAT(OverAskedIn(use, true), ElementsAre(what("cores"), what("time")));
+  EXPECT_THAT(HardlyUsedIn(use, true), ElementsAre(what("cores"), what("time")));
   use.cores_given = 1;
   use.cores_p95 = 0.1;
-  EXPECT_THAT(OverAskedIn(use, true), ElementsAre(what("time"))) << "nobody can ask for less than one core";
-  EXPECT_THAT(OverAskedIn(Use{}, true), IsEmpty());
+  EXPECT_THAT(HardlyUsedIn(use, true), ElementsAre(what("time"))) << "nobody can ask for less than one core";
+  EXPECT_THAT(HardlyUsedIn(Use{}, true), IsEmpty());
 }
 
 }  // namespace

@@ -94,21 +94,37 @@ void TellApart(const StepGraph& graph, double scale, Consumed& consumed) {
   consumed.told_apart = true;
 }
 
+// What the recorded devices' links reached; 0 where that is not known.
+double ReachedBandwidth(const Recorded& recorded) {
+  if (recorded.gpus == 1 || recorded.graphs.empty()) return 0;
+  const double own_ns = replay::PerStepNs(recorded.graphs.front(), replay::IsOfGradients);
+  return own_ns > 0 ? RingPart(recorded.gpus) * recorded.gradient_bytes / own_ns * 1e9 : 0;
+}
+
+double NamedLink(const Setup& setup) { return setup.machine ? setup.machine->link_bytes_per_s : 0; }
+
+using Factor = std::array<double, 3>;  // by outlook
+
+// A machine of the file with the recorded device may be the recorded one: then what its links reached is known, though
+// they are said to carry more. At best it is another one, with links that reach all of that.
+Factor OwnLinkFactor(const Recorded& recorded, const Setup& setup, double part, const Factor& by_file) {
+  const double open = setup.gpus == recorded.gpus ? 1 : kOtherNumber;
+  if (!MayHaveTheRecordedLinks(recorded, setup)) return by_file;
+  return {part * open, part, std::min(part / open, by_file[2])};
+}
+
 // How many times as long recorded collectives take there.
-std::array<double, 3> LinkFactor(const Recorded& recorded, const Setup& setup) {
+Factor LinkFactor(const Recorded& recorded, const Setup& setup) {
   if (recorded.gpus == 1) return {1, 1, 1};
   const double part = RingPart(setup.gpus) / RingPart(recorded.gpus);
   if (part == 0) return {0, 0, 0};
-  if (IsOwnDevice(recorded, setup)) {
-    const double open = setup.gpus == recorded.gpus ? 1 : kOtherNumber;
-    return {part * open, part, part / open};
-  }
-  const double own_ns = replay::PerStepNs(recorded.graphs.front(), replay::IsOfGradients);
-  const bool known = setup.machine && setup.machine->link_bytes_per_s > 0 && recorded.gradient_bytes > 0;
-  if (!known || own_ns <= 0) return {part * kUnknownLink, part, part / kUnknownLink};
-  const double reached = RingPart(recorded.gpus) * recorded.gradient_bytes / own_ns * 1e9;
+  const double reached = ReachedBandwidth(recorded);
+  Factor by_file = {part * kUnknownLink, part, part / kUnknownLink};
+  const bool known = NamedLink(setup) > 0 && reached > 0;
   const Bandwidth there = BandwidthOf(recorded, setup);
-  return {part * reached / there[0], part * reached / there[1], part * reached / there[2]};
+  if (known) by_file = {part * reached / there[0], part * reached / there[1], part * reached / there[2]};
+  if (!IsOwnDevice(recorded, setup)) return by_file;
+  return OwnLinkFactor(recorded, setup, part, known ? by_file : Factor{part, part, part});
 }
 
 bool ExchangesRecorded(const Recorded& recorded) {
@@ -133,7 +149,7 @@ Consumed ByGraph(const Recorded& recorded, const Setup& setup) {
   const StepGraph& first = recorded.graphs.front();
   if (recorded.of_window || !first.loads_inline) fed.push_back(replay::Workers());
   changes = fed;
-  const bool same_links = setup.gpus == recorded.gpus && IsOwnDevice(recorded, setup);
+  const bool same_links = LinkFactor(recorded, setup) == Factor{1, 1, 1};
   if (ExchangesRecorded(recorded) && !same_links) changes.push_back(&link);
   if (!IsOwnDevice(recorded, setup)) changes.push_back(replay::OtherDevice(setup.device->name));
   const double fed_ns = replay::Predict(ranks, fed).expected_ns;
@@ -244,7 +260,9 @@ void TakeMemory(const Recorded& recorded, Estimate& estimate) {
                                                  : 0;
   if (!recorded.device_memory_bytes || there <= 0) return;
   estimate.memory_filled = *recorded.device_memory_bytes / there;
-  if (*estimate.memory_filled <= 1 || IsOwnDevice(recorded, setup)) return;
+  // A data sheet's gigabytes are rounded: the recorded device has what it was seen to fill.
+  const bool has_it = IsOwnDevice(recorded, setup) && !(setup.machine && setup.machine->names_device_memory);
+  if (*estimate.memory_filled <= 1 || has_it) return;
   estimate.why_not =
       fmt::format("does not fit: {} of {}", FormatBytes(*recorded.device_memory_bytes), FormatBytes(there));
 }
@@ -296,6 +314,10 @@ void TakeDevice(const Recorded& recorded, Estimate& estimate) {
 }
 
 }  // namespace
+
+bool MayHaveTheRecordedLinks(const Recorded& recorded, const Setup& setup) {
+  return NamedLink(setup) <= 0 || ReachedBandwidth(recorded) <= NamedLink(setup);
+}
 
 std::string_view Name(Pipe pipe) {
   switch (pipe) {

@@ -52,4 +52,7 @@ struct Estimate {
 
 Estimate EstimateOn(const Recorded& recorded, const Setup& setup);
 
+// Whether the links of its devices can be the recorded ones: those reached no more than these are said to carry.
+bool MayHaveTheRecordedLinks(const Recorded& recorded, const Setup& setup);
+
 }  // namespace fullbore::plan

@@ -20,6 +20,7 @@ struct Machine {
   double threads_per_core = 0;               // 2: two of them are one core of the chip
   double memory_bytes = 0;                   // of the host
   double device_memory_bytes = 0;            // of one device; never 0: else as its data sheet says
+  bool names_device_memory = false;          // the file says it
   double link_bytes_per_s = 0;               // between its devices, of each in one direction
   std::optional<double> per_hour;            // for the machine
   std::string source, date;                  // of the price

@@ -80,6 +80,7 @@ Offer ReadOffer(const toml::table& from, const std::string& path, std::optional<
   machine.memory_bytes = 1e9 * table.Number("memory_gb", 0, 0.1, kMostGb, "a size");
   const double sheet_gb = machine.device != nullptr ? machine.device->memory_gb : 0;
   machine.device_memory_bytes = 1e9 * table.Number("device_memory_gb", sheet_gb, 0.1, kMostGb, "a size");
+  machine.names_device_memory = table.Has("device_memory_gb");
   machine.link_bytes_per_s = 1e9 * table.Number("link_gb_s", 0, 0.01, kMostGb, "a bandwidth");
   if (table.Get("link_source")) (void)table.Text("link_source");
   if (machine.link_bytes_per_s > 0 && !table.Has("link_source"))

@@ -63,7 +63,8 @@ bool IsAsRecorded(const Recorded& recorded, const Estimate& estimate) {
   const Setup& setup = estimate.setup;
   const bool same_device = setup.device == nullptr || setup.device == recorded.device;
   const bool same_cores = !setup.machine || setup.machine->cores == recorded.CoresWith(recorded.gpus).logical;
-  return same_device && same_cores && setup.gpus == recorded.gpus && estimate.workers == recorded.loaded_by &&
+  return same_device && same_cores && MayHaveTheRecordedLinks(recorded, setup) &&
+         setup.gpus == recorded.gpus && estimate.workers == recorded.loaded_by &&
          recorded.profiler_expected == 1;
 }
 

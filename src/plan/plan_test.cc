@@ -230,6 +230,20 @@ TEST(PlanTest, WhatDoesNotFitIsSaid) {
   EXPECT_NEAR(*RowOf(plan, "MI300X", 1)->estimate.memory_filled, 40 / 192.0, 1e-9);
 }
 
+TEST(PlanTest, TheRecordedDeviceHasWhatWasSeenUnlessTheFileSaysOtherwise) {
+  record::Recording trace = ATrace("NVIDIA A100-SXM4-80GB");
+  diagnose::testing::AddSeries(trace, record::Metric::kGpuProcessMemory, 81e9,
+                               {{"gpu", "0"}, {"owner", "command"}});
+  const auto why_not = [&](const std::string& more) {
+    const std::string machine = "[[machine]]\nname = \"x\"\ndevice = \"a100\"\ncores = 4\n";
+    const Plan plan = PlanFor({RecordedOf(trace)}, For({"a100"}, {1}, Shop(machine + more)));
+    return RowOf(plan, "A100", 1)->estimate.why_not;
+  };
+  EXPECT_EQ(why_not(""), "") << "a data sheet's gigabytes are rounded";
+  EXPECT_EQ(why_not("device_memory_gb = 40\n"), "does not fit: 81 GB of 40 GB");
+  EXPECT_EQ(why_not("device_memory_gb = 85\n"), "");
+}
+
 TEST(PlanTest, AMachineWithoutTheMemoryToFeedItIsNone) {
   Recorded recorded = RecordedOf(ATrace("Tesla T4"));
   recorded.trainer_bytes = 30e9;
@@ -261,6 +275,37 @@ TEST(PlanTest, AFasterLinkMakesSeveralDevicesFaster) {
   EXPECT_EQ(RowOf(slow, "T4", 4)->estimate.binds, Pipe::kLink);
   const Range& range = RowOf(unknown, "T4", 4)->estimate.per_s;
   EXPECT_GT(range.high / range.low, 1.15) << "one device was recorded: the range is wide";
+}
+
+// Two that exchange 8 MB in 0.8 ms: their link reached 10 GB/s.
+Recorded TwoWithALink() {
+  replay::testing::MadeGraph made;
+  const auto begin = made.Add(Work::kStepEnd, 0);
+  const auto launch = made.Add(Work::kLaunch, 5, {{begin}});
+  const auto collective = made.Add(Work::kDevice, 800, {{launch, Dependency::kLaunch, 5, true}});
+  made[collective].lane = Lane::kComm;
+  made.Add(Work::kStepEnd, 0, {{collective}});
+  Recorded two = RecordedOf(ATrace("Tesla T4"));
+  two.graphs = {made.Graph(805)};
+  two.gpus = 2;
+  two.gradient_bytes = 8e6;
+  return two;
+}
+
+TEST(PlanTest, ALinkOfTheFileThatCarriesLessThanTheRecordedOneSlowsTheSameDevices) {
+  const auto with_link = [](const std::string& gb, int64_t gpus) {
+    const Market market = Shop("[[machine]]\nname = \"x\"\ndevice = \"T4\"\ncores = 64\nup_to = 8\n" +
+                               (gb.empty() ? "" : "link_source = \"made\"\nlink_gb_s = " + gb + "\n"));
+    return RowOf(PlanFor({TwoWithALink()}, For({"t4"}, {gpus}, market)), "T4", gpus)->estimate.per_s;
+  };
+  for (const int64_t gpus : {2, 4}) {
+    const Range recorded = with_link("", gpus), slower = with_link("1", gpus),
+                faster = with_link("100", gpus);
+    EXPECT_LT(slower.expected, 0.2 * recorded.expected) << gpus;
+    EXPECT_DOUBLE_EQ(faster.expected, recorded.expected) << gpus << ": it may be the recorded machine";
+    EXPECT_GT(faster.high, 2 * recorded.high) << gpus;
+    EXPECT_DOUBLE_EQ(with_link("12", gpus).expected, recorded.expected) << gpus;
+  }
 }
 
 TEST(PlanTest, DevicesOfSeveralMachinesHaveTheCoresOfAll) {

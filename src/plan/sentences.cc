@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "plan/plan.h"
+#include "plan/plan_terminal.h"
 
 namespace fullbore::plan {
 
@@ -26,11 +27,7 @@ std::optional<Priced> PriceOf(const Row& row, const Row& other, const Recorded& 
   return Priced{*row.per_unit, from.batch > 0 ? "per million samples" : "per 1,000 steps"};
 }
 
-std::string Figure(double money) {
-  return money < 0.095 ? fmt::format("{:.2g}", money) : fmt::format("{:.2f}", money);
-}
-
-std::string Money(double money, const std::string& currency) { return Figure(money) + " " + currency; }
+std::string Money(double money, const std::string& currency) { return MoneyText(money) + " " + currency; }
 
 std::string Times(double times) {
   return times < 2 ? fmt::format("{:.2f} times", times) : fmt::format("{:.2g} times", times);
@@ -63,7 +60,7 @@ std::string Compared(const Plan& plan, const Row& row, const Row& other) {
   const bool equal = std::abs(less) < kAsMuch;
   std::string text =
       fmt::format("{} {} {} {} {} {} ({} against {}), {}.", NameOf(row), Costs(row), how_much, price->per,
-                  equal ? "as" : "than", NameOf(other), Figure(price->money.expected),
+                  equal ? "as" : "than", NameOf(other), MoneyText(price->money.expected),
                   Money(its->money.expected, plan.currency), speed);
   return equal || are_apart(price->money, its->money) ? text : text + kOverlap;
 }

@@ -215,3 +215,44 @@ def test_processes_in_no_job_are_their_users(agent):
     finally:
         for each in started:
             end(each)
+
+
+def within_a_namespace(jobs, group: str, **environment: str) -> int:
+    """A task with numbers of its own for its processes, as a job in a container: its number on this machine."""
+    apart = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "sleep", "600"]
+    outer = subprocess.Popen(apart, env={**os.environ, **environment})
+    jobs.processes.append(outer)
+    children = pathlib.Path(f"/proc/{outer.pid}/task/{outer.pid}/children")
+    deadline = time.monotonic() + 10
+    while not (found := children.read_text().split()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    for pid in (outer.pid, int(found[0])):
+        jobs.put(group, pid)
+    return int(found[0])
+
+
+@pytest.mark.long
+def test_jobs_whose_processes_have_numbers_of_their_own_are_told_apart(agent, jobs):
+    # Both are number 1 to themselves; NVML lists them by the machine's numbers.
+    first = within_a_namespace(jobs, "job_71/step_0/user/task_0")
+    second = within_a_namespace(jobs, "job_72/step_0/user/task_0")
+    within_a_namespace(jobs, "job_73/step_0/user/task_0", SLURM_JOB_GPUS="2")
+    for job in ("job_71", "job_72"):
+        jobs.start(job, 0)  # slurmstepd, which is in the machine's
+    running = agent({"gpus": [gpu(first), gpu(second, **IDLE), gpu(**IDLE)]})
+    running.wait_for(answers)
+    for number, job in enumerate(("71", "72")):
+        (held,) = running.samples("fullbore_gpu_holder_processes", gpu=str(number))
+        assert (held.labels["job_id"], held.value) == (job, 1)
+    running.wait_for(lambda a: a.samples("fullbore_gpu_holder_without_process_seconds", gpu="2", job_id="73"))
+    assert not running.samples("fullbore_gpu_stray_processes")
+    assert running.value("fullbore_agent_sees", what="processes") == 1
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None or os.geteuid() != 0, reason="needs root and unshare")
+def test_an_agent_in_a_container_says_that_it_does_not_see_the_machines_processes(agent):
+    apart = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    running = agent({"gpus": [gpu(os.getpid())]}, prefix=apart)
+    running.wait_for(answers)
+    assert running.value("fullbore_agent_sees", what="processes") == 0
+    assert running.said.count("or this is a container without the host's pids") == 1

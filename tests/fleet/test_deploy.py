@@ -8,21 +8,17 @@ import pathlib
 import re
 import shutil
 import subprocess
-import time
 import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Iterator
 
 import pytest
 import yaml
 from agents import Agent, end, sleepers
 from ports import free_port
+from prometheus import DEPLOY, RULES, Store, scrape_configuration
 
 from tests.conftest import ROOT
 
-DEPLOY = ROOT / "deploy"
-RULES = DEPLOY / "prometheus" / "rules.yml"
 DASHBOARD = json.loads((DEPLOY / "grafana" / "fullbore-agent.json").read_text())
 HERE = pathlib.Path(__file__).parent
 needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="needs Debian's package prometheus")
@@ -103,46 +99,6 @@ def queries() -> list[tuple[str, str]]:
 MAY_BE_EMPTY = {"Processor and disk waits", "Network", "What they cannot see"}
 
 
-class Store:
-    """A Prometheus, or what answers as one."""
-
-    def __init__(self, port: int) -> None:
-        self.port = port
-
-    def ask(self, path: str, **query: str):
-        url = f"http://127.0.0.1:{self.port}/api/v1/{path}?{urllib.parse.urlencode(query)}"
-        with urllib.request.urlopen(url, timeout=20) as answer:
-            return json.load(answer)["data"]
-
-    def query(self, expression: str) -> list:
-        return self.ask("query", query=expression)["result"]
-
-    def wait_for(self, expression: str, seconds: float = 90) -> list:
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            try:
-                if found := self.query(expression):
-                    return found
-            except OSError:
-                pass
-            time.sleep(0.3)
-        pytest.fail(f"nothing came of {expression}")
-
-
-def scrape_configuration(agent: Agent, directory: pathlib.Path, with_rules: bool) -> pathlib.Path:
-    """The shipped one, of this agent and every second."""
-    shipped = yaml.safe_load((DEPLOY / "prometheus" / "scrape.yml").read_text())
-    shipped["global"] = {"scrape_interval": "1s"}
-    shipped["rule_files"] = [str(RULES)]
-    shipped["scrape_configs"][0]["static_configs"] = [{"targets": [agent.address]}]
-    del shipped["scrape_configs"][0]["authorization"]
-    if not with_rules:
-        del shipped["rule_files"]
-    path = directory / "prometheus.yml"
-    path.write_text(yaml.safe_dump(shipped))
-    return path
-
-
 @pytest.fixture
 def busy_agent(agent, jobs) -> Iterator[Agent]:
     """Eight devices and 200 sleeping processes: of jobs that work, idle, are gone, of a user without one, shared."""
@@ -182,7 +138,7 @@ def check_samples(store: Store) -> None:
 @pytest.mark.skipif(shutil.which("prometheus") is None, reason="needs Debian's package prometheus")
 def test_prometheus_scrapes_an_agent_loads_the_rules_and_answers_the_dashboard(busy_agent, tmp_path):
     port = free_port()
-    command = ["prometheus", f"--config.file={scrape_configuration(busy_agent, tmp_path, True)}"]
+    command = ["prometheus", f"--config.file={scrape_configuration([busy_agent.address], tmp_path, str)}"]
     command += [f"--storage.tsdb.path={tmp_path}/data", f"--web.listen-address=127.0.0.1:{port}"]
     with (tmp_path / "log").open("w") as log:
         process = subprocess.Popen(command, stderr=log)
@@ -204,7 +160,7 @@ def test_prometheus_scrapes_an_agent_loads_the_rules_and_answers_the_dashboard(b
 @pytest.mark.skipif(shutil.which("victoria-metrics") is None, reason="needs Debian's package victoria-metrics")
 def test_victoriametrics_takes_the_same_scrape(busy_agent, tmp_path):
     port = free_port()
-    command = ["victoria-metrics", f"-promscrape.config={scrape_configuration(busy_agent, tmp_path, False)}"]
+    command = ["victoria-metrics", f"-promscrape.config={scrape_configuration([busy_agent.address], tmp_path)}"]
     command += [f"-storageDataPath={tmp_path}/data", f"-httpListenAddr=127.0.0.1:{port}", "-search.latencyOffset=1s"]
     with (tmp_path / "log").open("w") as log:
         process = subprocess.Popen(command, stderr=log, stdout=log)

@@ -40,8 +40,8 @@ def test_what_was_planted_is_what_was_wasted(fullbore):
         done = fullbore.call("run", "-o", "runs", "--name", name, "-q", "--", sys.executable, script, wait)
         assert done.code == 0, done.stderr
         truths[name] = waited(done.stdout.decode())
-    said = {"schema": "fullbore.fleet_collect/1", "runs": 2, "changed": 2, "unread": []}
-    assert collect(fullbore, "runs") == {**said, "next_step": "fullbore fleet report"}
+    said = {"schema": "fullbore.fleet_collect/1", "database": "fleet.db", "runs": 2, "changed": 2, "unread": []}
+    assert collect(fullbore, "runs") == {**said, "next_step": "fullbore fleet report --from fleet.db"}
     assert collect(fullbore, ".")["changed"] == 0
     store = sqlite3.connect(fullbore.directory / "fleet.db")
     for name, truth in truths.items():

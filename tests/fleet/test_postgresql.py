@@ -60,7 +60,10 @@ def test_a_server_and_a_file_say_the_same(fullbore, url):
         assert collect(fullbore, target)["changed"] == 3
         assert collect(fullbore, target)["changed"] == 0
     for flags in ((), ("--by", "partition"), ("--since", "1h"), ("--for", "nobody"), ("--exempt", "exempt.toml")):
-        assert report(fullbore, url, *flags) == report(fullbore, "fleet.db", *flags), flags
+        of_server, of_file = report(fullbore, url, *flags), report(fullbore, "fleet.db", *flags)
+        for each in (of_server, of_file):
+            del each["database"], each["next_step"]
+        assert of_server == of_file, flags
     assert {part.get("cause") for part in report(fullbore, url, "--exempt", "exempt.toml")["parts"]} == {
         None,
         "planted",

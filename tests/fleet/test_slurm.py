@@ -355,3 +355,20 @@ def test_a_job_outlives_its_slurmd_and_is_recorded_to_its_end(slurm):
     ended_as_without_us(about)
     (name,) = slurm.files()
     assert rows(slurm.runs / USER / name, "SELECT state, exit_status FROM stage") == [(1, 7)]
+
+
+def test_a_job_whose_node_goes_down_fails_as_slurm_says_and_its_run_is_over(slurm):
+    job = slurm.submit("exec sleep 600", "--no-requeue")
+    slurm.wait(job, {"RUNNING"})
+    time.sleep(1)
+    node = ("scontrol", "update", f"NodeName={host()}")
+    slurm.call(*node, "State=DOWN", "Reason=planted")
+    try:
+        assert slurm.wait(job)["JobState"] == "NODE_FAIL"
+        (name,) = slurm.files()
+    finally:
+        slurm.call(*node, "State=RESUME")
+    assert rows(slurm.runs / USER / name, "SELECT state FROM stage") == [(1,)]
+    about = slurm.run(ENDS)
+    ended_as_without_us(about)
+    assert f"slurm-{about['JobId']}.batch.fbr" in slurm.files()

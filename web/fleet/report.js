@@ -161,7 +161,7 @@ function edits() {
 
 function asked() {
   if (!data.asked.length) return "";
-  const says = (each) => `${many(each.runs, "run")}${isLetter ? "" : ` of ${usersOf(each)}`}`;
+  const says = (each) => `${many(each.jobs, "job")}${isLetter ? "" : ` of ${usersOf(each)}`}`;
   const columns = [
     { label: "what", class: "run", least: true, cell: (each) => each.what },
     { label: "given", class: "number", cell: (each) => each.given_says },
@@ -171,7 +171,7 @@ function asked() {
   return el(
     "section",
     { id: "asked" },
-    el("h2", {}, "Asked for and hardly used", el("small", {}, "each run on average")),
+    el("h2", {}, "Asked for and hardly used", el("small", {}, "each job on average")),
     sortableTable(columns, data.asked, (each) => each.what),
   );
 }

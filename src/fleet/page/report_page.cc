@@ -20,7 +20,7 @@ Json PageData(const Report& report, const ReportFor& whom) {
   for (size_t i = 0; i < report.parts.size(); ++i)
     data["parts"][i]["says"] = NameForPeople(report.parts[i].kind);
   for (size_t i = 0; i < report.asked.size(); ++i) {
-    const OverAskedRuns& each = report.asked[i];
+    const OverAskedJobs& each = report.asked[i];
     data["asked"][i]["given_says"] = AmountText(each.what, each.given);
     data["asked"][i]["used_says"] = each.what == "GPUs" ? "none" : AmountText(each.what, each.used);
   }
