@@ -21,11 +21,27 @@ constexpr size_t kKept = 16;  // more than one comparison shows
 constexpr int64_t kFailedForNs = kNsPerSecond, kGivenUpForNs = 300 * kNsPerSecond;
 constexpr int64_t kPausePerCost = 150;
 constexpr size_t kPointsOfACurve = 300;
+constexpr size_t kLoggedCurves = 8;
 
 double FourDigits(double value) {
   if (value == 0 || !std::isfinite(value)) return 0;
   const double scale = std::pow(10, 3 - std::floor(std::log10(std::abs(value))));
   return std::round(value * scale) / scale;
+}
+
+std::vector<ShownRun::Curve::Logged> LoggedCurves(const diagnose::Diagnosis& run) {
+  std::vector<ShownRun::Curve::Logged> curves;
+  for (const diagnose::LoggedMetric& metric : run.logged) {
+    if (metric.points.size() < 2) continue;
+    if (curves.size() == kLoggedCurves) break;
+    ShownRun::Curve::Logged& curve = curves.emplace_back();
+    curve.name = metric.name;
+    for (const diagnose::LoggedPoint& point : metric.points) {
+      curve.step.push_back(point.step);
+      curve.value.push_back(FourDigits(point.value));
+    }
+  }
+  return curves;
 }
 
 ShownRun::Curve CurveOf(const report::Explained& explained) {
@@ -44,6 +60,7 @@ ShownRun::Curve CurveOf(const report::Explained& explained) {
     curve.rate.push_back(FourDigits(done / seconds));
     curve.step_ms.push_back(FourDigits(seconds * 1e3 / static_cast<double>(window.steps)));
   }
+  curve.logged = LoggedCurves(explained.verdict());
   return curve;
 }
 
