@@ -220,8 +220,7 @@ def test_a_script_that_logs_nothing_pays_nothing(bare):
 @pytest.mark.long
 def test_a_tensor_on_a_device_is_not_read(newest):
     """On the device `meta`, which has no values at all."""
-    channel, output = newest.run(
-        f"""
+    text = f"""
     import torch, sys
     sys.path.insert(0, {str(PACKAGE)!r})
     from fullbore.hook.own import logged
@@ -235,8 +234,8 @@ def test_a_tensor_on_a_device_is_not_read(newest):
     assert number(np.array(["x"])) is None and number(np.bool_(True)) is None
     assert torch.func.vmap(lambda x: [x, print(logged.number_or_none(x))][0])(torch.ones(3)).sum() == 3
     """
-    )
-    assert output == "None\n"
+    done, _ = newest.start([newest.python, newest.script(text)], hooked=False)
+    assert (done.stdout, done.returncode) == ("None\n", 0), done.stderr
 
 
 @pytest.mark.long
