@@ -49,14 +49,17 @@ ShownRun::Curve CurveOf(const report::Explained& explained) {
   const record::Stage* stage = diagnose::JudgedStage(explained.recording, explained.verdict().stage);
   if (!stage || stage->ranks.empty()) return curve;
   const record::RankInfo& rank = stage->ranks.front();
-  curve.unit = rank.samples_known ? "samples/s" : "steps/s";
+  const auto has_samples = [](const record::StepWindow& window) { return window.samples > 0; };
+  const bool counts =
+      rank.samples_known && std::ranges::any_of(rank.windows, has_samples);  // marks count none
+  curve.unit = counts ? "samples/s" : "steps/s";
   for (const record::StepWindow& window : report::Merge(rank.windows, kPointsOfACurve)) {
     int64_t wall_ns = 0;
     for (const int64_t share_ns : window.share_ns) wall_ns += share_ns;
     if (window.steps == 0 || wall_ns <= 0) continue;
     const double seconds = static_cast<double>(wall_ns) / 1e9;
     curve.step.push_back(window.first_step + window.steps / 2);
-    const auto done = static_cast<double>(rank.samples_known ? window.samples : window.steps);
+    const auto done = static_cast<double>(counts ? window.samples : window.steps);
     curve.rate.push_back(FourDigits(done / seconds));
     curve.step_ms.push_back(FourDigits(seconds * 1e3 / static_cast<double>(window.steps)));
   }

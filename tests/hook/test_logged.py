@@ -49,6 +49,13 @@ def logged(bare, text: str, env: dict[str, str] | None = None) -> tuple[dict[str
     return points(process), process.facts.get("logged", {})
 
 
+def test_every_logger_is_waited_for(bare):
+    text = "from fullbore.hook import finder; from fullbore.hook.own.loggers import LOGGERS\n"
+    text += "print(set(LOGGERS) == {name for name, part in finder.TRACKERS.items() if part == 'own.loggers'})"
+    done, _ = bare.start([bare.python, "-c", text], {"PYTHONPATH": str(PACKAGE)}, hooked=False)
+    assert done.stdout == "True\n", done.stderr
+
+
 def test_values_come_with_their_times_and_the_scripts_steps(bare):
     found, about = logged(bare, script("writer.add_scalar('train/loss', 1 / (i + 1), 100 + i)", sleep=0.21, steps=4))
     assert [(value, step) for _, value, step in found["train/loss"]] == [

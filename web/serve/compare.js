@@ -151,7 +151,7 @@ function loggedCurves(runs) {
   const names = [...new Set(runs.flatMap((run) => run.curve.logged.map((each) => each.name)))];
   return names.slice(0, kLoggedPanels).map((name, index) => ({
     id: "logged-" + index,
-    title: `${name}, logged by the script`,
+    title: `${name}, logged by the script at steps of its own`,
     unit: "",
     fits: true,
     text: fourDigits,
