@@ -224,7 +224,7 @@ function rankPanel(data) {
   ];
 }
 
-// What the script logs itself, on the same axis as the throughput, losses first; "train/loss" and "val/loss" in one panel.
+// What the script logs itself, on the axis of the throughput, losses first; "train/loss" and "val/loss" in one panel.
 const kLoggedPanels = 8;
 
 function loggedKind(name) {

@@ -1,5 +1,5 @@
-// What the script logs itself, from the lines `logged` of the channel to readings: each metric is a series of its own, and
-// so are the numbers of its steps where the script gives them.
+// What the script logs itself, from the lines `logged` of the channel to readings: each metric is a series of its own,
+// and so are the numbers of its steps where the script gives them.
 #pragma once
 
 #include <cstdint>
