@@ -77,10 +77,12 @@ void PrintChanges(const char* title, const std::vector<Change>& changes) {
   label_columns = std::min({label_columns, kMaxLabelColumns, OutputColumns() / 2});
   for (size_t i = 0; i < std::min(changes.size(), kMaxRows); ++i) {
     const Change& change = changes[i];
-    const std::string from = change.before ? FormatQuantity(*change.before, change.unit)
-                                           : Printable(change.before_text, LocaleIsUtf8());
-    const std::string to = change.after ? FormatQuantity(*change.after, change.unit)
-                                        : Printable(change.after_text, LocaleIsUtf8());
+    const std::string from = change.before && change.before_text.empty()
+                                 ? FormatQuantity(*change.before, change.unit)
+                                 : Printable(change.before_text, LocaleIsUtf8());
+    const std::string to = change.after && change.after_text.empty()
+                               ? FormatQuantity(*change.after, change.unit)
+                               : Printable(change.after_text, LocaleIsUtf8());
     const std::string label = Printable(change.what, LocaleIsUtf8());
     const bool noise = change.move && !change.move->IsMoreThanNoise();
     const std::string values = fmt::format("{} -> {}{}", from.empty() ? "-" : from, to.empty() ? "-" : to,
@@ -143,6 +145,7 @@ void PrintComparison(const Diagnosis& before, const Diagnosis& after, const Comp
                  2, 4);
   }
   PrintChanges("shares of the step", comparison.shares);
+  PrintChanges("logged by the script", comparison.logged);
   PrintChanges("facts", comparison.facts);
   PrintChanges("resources (means)", comparison.resources);
   for (const std::string& id : comparison.findings_gone) Print(stdout, "\n  gone: {}", id);

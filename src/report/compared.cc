@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "explain/diagnose/logged.h"
 #include "report/json.h"
 
 namespace fullbore::report {
@@ -18,6 +19,8 @@ namespace {
 using diagnose::Change;
 using diagnose::Comparison;
 using diagnose::Diagnosis;
+
+constexpr size_t kMostLoggedRows = 16;  // losses come first; --json has all
 
 // ---- cells ----
 
@@ -116,6 +119,22 @@ ComparedSection SpeedOf(const Compared& compared) {
            RowOf(compared, "verdict", [&](size_t i) { return VerdictText(runs[i]); })}};
 }
 
+// Of what the scripts log themselves, where all are at the same step, and at their ends: told, and not judged.
+ComparedSection LoggedOf(const Compared& compared) {
+  std::vector<const Diagnosis*> runs;
+  for (const Diagnosis& run : compared.runs) runs.push_back(&run);
+  ComparedSection section{"logged by the script", {}};
+  const auto add = [&](const std::string& label, const std::vector<std::optional<double>>& values) {
+    section.rows.push_back(RowOf(compared, label, [&](size_t i) { return diagnose::LoggedText(values[i]); }));
+  };
+  for (const diagnose::LoggedTogether& together : diagnose::Together(runs)) {
+    add(together.WhereText(), together.there);
+    if (together.at_end != together.there) add(together.EndText(), together.at_end);
+  }
+  if (section.rows.size() > kMostLoggedRows) section.rows.resize(kMostLoggedRows);
+  return section;
+}
+
 ComparedSection ConditionsOf(const Compared& compared) {
   using Outcome = ConditionAnswer::Outcome;
   ComparedSection section{"conditions", {}};
@@ -146,8 +165,8 @@ std::vector<std::string> Compared::FailedIf() const {
 ComparedTable TableOf(const Compared& compared) {
   ComparedTable table;
   for (const Diagnosis& run : compared.runs) table.runs.push_back(run.run_id);
-  for (ComparedSection& section :
-       std::vector{SpeedOf(compared), ConditionsOf(compared), SharesOf(compared), FactsOf(compared)}) {
+  for (ComparedSection& section : std::vector{SpeedOf(compared), ConditionsOf(compared), LoggedOf(compared),
+                                              SharesOf(compared), FactsOf(compared)}) {
     if (!section.rows.empty()) table.sections.push_back(std::move(section));
   }
   return table;

@@ -56,6 +56,23 @@ std::vector<std::string> CellsOf(const Compared& compared, const std::string& la
   return {};
 }
 
+diagnose::LoggedMetric LossUpTo(int64_t last_step, double value) {
+  diagnose::LoggedMetric loss;
+  loss.name = "loss";
+  for (int64_t step = 0; step <= last_step; step += 100) loss.points.push_back({step, step, value});
+  return loss;
+}
+
+TEST(ComparedTest, WhatTheScriptsLogStandsWhereAllOfThemHaveBeen) {
+  Compared compared = Three();
+  compared.runs[0].logged = {LossUpTo(400, 0.5)};
+  compared.runs[2].logged = {LossUpTo(1200, 0.25)};
+  EXPECT_THAT(CellsOf(compared, "loss at step 400"), ElementsAre("0.5", "", "0.25"));
+  EXPECT_THAT(CellsOf(compared, "loss at its end"), IsEmpty());  // the same once more
+  compared.runs[2].logged[0].points.push_back({1300, 1300, 0.125});
+  EXPECT_THAT(CellsOf(compared, "loss at its end"), ElementsAre("0.5", "", "0.125"));
+}
+
 TEST(ComparedTest, EachIsHeldAgainstTheFirst) {
   EXPECT_THAT(CellsOf(Three(), "against the first"),
               ElementsAre("", "1.60x (1.48 to 1.73)", "1.00x (0.93 to 1.09), within the noise"));

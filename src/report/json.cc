@@ -246,6 +246,19 @@ Json Facts(const std::map<std::string, std::string>& facts) {
   return object;
 }
 
+Json LoggedOf(const diagnose::LoggedMetric& metric) {
+  Json one = {
+      {"name", metric.name}, {"rank", metric.rank}, {"loggers", metric.loggers}, {"values", metric.values}};
+  if (!metric.points.empty())
+    one.update({{"first", metric.first}, {"last", metric.last}, {"last_step", metric.points.back().step}});
+  for (const auto& [name, count] :
+       {std::pair("thinned", metric.thinned), std::pair("not_finite", metric.not_finite),
+        std::pair("on_device", metric.on_device)}) {
+    if (count > 0) one[name] = count;
+  }
+  return one;
+}
+
 Json ChangesJson(const std::vector<diagnose::Change>& changes) {
   Json array = Json::array();
   for (const diagnose::Change& change : changes) {
@@ -324,6 +337,7 @@ Json ToJson(const Diagnosis& d) {
   for (const auto& node : d.nodes) report["nodes"].push_back(NodeOf(node));
   if (d.replay) report["replay"] = ReplayOf(*d.replay);
   if (d.device_window) report["device_window"] = WindowReportOf(*d.device_window);
+  for (const auto& metric : d.logged) report["logged"].push_back(LoggedOf(metric));
   report["resources"] = Json::object();
   for (const auto& [series, summary] : d.resources) report["resources"][series] = Resource(summary);
   report["facts"] = Facts(d.facts);
@@ -363,6 +377,7 @@ nlohmann::ordered_json ToJson(const Diagnosis& before, const Diagnosis& after,
   }
   json["shares"] = ChangesJson(comparison.shares);
   json["facts"] = ChangesJson(comparison.facts);
+  if (!comparison.logged.empty()) json["logged"] = ChangesJson(comparison.logged);
   json["resources"] = ChangesJson(comparison.resources);
   json["findings_gone"] = comparison.findings_gone;
   json["findings_new"] = comparison.findings_new;

@@ -76,6 +76,7 @@ Json AllSeries(const Stage& stage) {
   Json all = Json::array();
   for (const record::Series& series : stage.series) {
     if (series.readings.empty() || series.key.unit == "bitmask") continue;
+    if (IsOf(series.key, record::Metric::kLoggedStep)) continue;  // numbers steps, and is no quantity
     const size_t crowd = std::max<size_t>(1, of_name[series.key.name] / kSeriesOfOneName);
     all.push_back(SeriesData(series, StageClock(stage), std::max<size_t>(kBuckets / crowd, 20)));
   }
@@ -109,9 +110,9 @@ Json WindowsData(const record::RankInfo& rank, const Stage& stage) {
     for (size_t i = 0; i < record::kShareCount; ++i) total[i] += window.share_ns[i];
   }
   for (const record::StepWindow& window : windows) {
-    if (window.steps == 0) continue;
     int64_t wall_ns = 0;
     for (int64_t share_ns : window.share_ns) wall_ns += share_ns;
+    if (window.steps == 0 || wall_ns <= 0) continue;  // the first mark of a script ends a step that nothing began
     data["t"].push_back(clock.MsAt(window.end_ns - wall_ns));
     data["width"].push_back(Rounded(static_cast<double>(wall_ns) / 1e6));
     data["steps"].push_back(window.steps);

@@ -42,6 +42,7 @@ class Screen {
   void Verdict();
   void Step();
   void Figures();
+  void Logged();
   void Ranks();
   void Also();
   void Replay();

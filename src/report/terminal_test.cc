@@ -56,6 +56,47 @@ TEST(TerminalTest, WithoutUnicodeEveryByteIsAscii) {
   ExpectGolden(testing::InputBound(), {80, false, false}, "-80-ascii");
 }
 
+// A metric whose values fall to zero, one a second.
+diagnose::LoggedMetric Falling(const std::string& name, int64_t values) {
+  diagnose::LoggedMetric metric;
+  metric.name = name;
+  metric.values = values;
+  metric.first = static_cast<double>(values);
+  for (int64_t i = 0; i < values; ++i)
+    metric.points.push_back({i * 1'000'000'000, i, static_cast<double>(values - i)});
+  metric.last = metric.points.back().value;
+  return metric;
+}
+
+TEST(TerminalTest, WhatTheScriptLogsIsTold) {
+  testing::Sample sample = testing::InputBound();
+  sample.diagnosis.logged = {Falling("train/loss", 100), Falling("lr", 1)};
+  sample.diagnosis.logged[0].not_finite = 3;
+  const std::string text = ToTerminal(sample.diagnosis, {80, false, true}, {});
+  EXPECT_THAT(text, HasSubstr("\n  logged by the script\n    train/loss  100 → 1  █"));
+  EXPECT_THAT(text, HasSubstr("▁  3 times NaN or infinite\n    lr          1"));
+  const std::string ascii = ToTerminal(sample.diagnosis, {80, false, false}, {});
+  EXPECT_TRUE(
+      std::all_of(ascii.begin(), ascii.end(), [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); }));
+}
+
+TEST(TerminalTest, NoNameThatTheScriptLogsLeavesItsLine) {
+  testing::Sample sample = testing::InputBound();
+  for (const char* name :
+       {"a\x1b[31m\nb", "\xff\xfe", "", "非常に長い名前非常に長い名前非常に長い名前非常に長い名前"})
+    sample.diagnosis.logged.push_back(Falling(name, 50));
+  sample.diagnosis.logged.push_back(Falling(std::string(3000, 'x'), 2));
+  sample.diagnosis.logged.push_back(Falling("sixth", 2));
+  sample.diagnosis.logged[1].points = {{0, 0, -1e308}, {1, 1, 1e308}};  // their difference is infinite
+  sample.diagnosis.logged[2].points.clear();
+  const std::string text = ToTerminal(sample.diagnosis, {60, false, true}, {});
+  EXPECT_THAT(text, HasSubstr("and 1 more in the full report"));
+  for (const std::string_view line : Split(text, '\n')) {
+    EXPECT_LE(Columns(line), 60) << line;
+    EXPECT_EQ(line.find('\x1b'), std::string_view::npos);
+  }
+}
+
 TEST(TerminalTest, NoLineIsWiderThanTheTerminal) {
   for (const testing::Sample& sample : testing::AllSamples()) {
     for (int width = 40; width <= 200; width += 5) {

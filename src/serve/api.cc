@@ -100,10 +100,14 @@ std::optional<size_t> NumberIn(const Request& request, const char* name, size_t 
 }
 
 Json CurveJson(const ShownRun& run) {
+  Json logged = Json::array();
+  for (const ShownRun::Curve::Logged& each : run.curve.logged)
+    logged.push_back({{"name", each.name}, {"step", each.step}, {"value", each.value}});
   return {{"unit", run.curve.unit},
           {"step", run.curve.step},
           {"rate", run.curve.rate},
-          {"step_ms", run.curve.step_ms}};
+          {"step_ms", run.curve.step_ms},
+          {"logged", std::move(logged)}};
 }
 
 Result<std::map<std::string, std::string>> TagsIn(const nlohmann::json& json) {

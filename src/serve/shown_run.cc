@@ -21,6 +21,7 @@ constexpr size_t kKept = 16;  // more than one comparison shows
 constexpr int64_t kFailedForNs = kNsPerSecond, kGivenUpForNs = 300 * kNsPerSecond;
 constexpr int64_t kPausePerCost = 150;
 constexpr size_t kPointsOfACurve = 300;
+constexpr size_t kLoggedCurves = 8;
 
 double FourDigits(double value) {
   if (value == 0 || !std::isfinite(value)) return 0;
@@ -28,22 +29,41 @@ double FourDigits(double value) {
   return std::round(value * scale) / scale;
 }
 
+std::vector<ShownRun::Curve::Logged> LoggedCurves(const diagnose::Diagnosis& run) {
+  std::vector<ShownRun::Curve::Logged> curves;
+  for (const diagnose::LoggedMetric& metric : run.logged) {
+    if (metric.points.size() < 2) continue;
+    if (curves.size() == kLoggedCurves) break;
+    ShownRun::Curve::Logged& curve = curves.emplace_back();
+    curve.name = metric.name;
+    for (const diagnose::LoggedPoint& point : metric.points) {
+      curve.step.push_back(point.step);
+      curve.value.push_back(FourDigits(point.value));
+    }
+  }
+  return curves;
+}
+
 ShownRun::Curve CurveOf(const report::Explained& explained) {
   ShownRun::Curve curve;
   const record::Stage* stage = diagnose::JudgedStage(explained.recording, explained.verdict().stage);
   if (!stage || stage->ranks.empty()) return curve;
   const record::RankInfo& rank = stage->ranks.front();
-  curve.unit = rank.samples_known ? "samples/s" : "steps/s";
+  const auto has_samples = [](const record::StepWindow& window) { return window.samples > 0; };
+  const bool counts =
+      rank.samples_known && std::ranges::any_of(rank.windows, has_samples);  // marks count none
+  curve.unit = counts ? "samples/s" : "steps/s";
   for (const record::StepWindow& window : report::Merge(rank.windows, kPointsOfACurve)) {
     int64_t wall_ns = 0;
     for (const int64_t share_ns : window.share_ns) wall_ns += share_ns;
     if (window.steps == 0 || wall_ns <= 0) continue;
     const double seconds = static_cast<double>(wall_ns) / 1e9;
     curve.step.push_back(window.first_step + window.steps / 2);
-    const auto done = static_cast<double>(rank.samples_known ? window.samples : window.steps);
+    const auto done = static_cast<double>(counts ? window.samples : window.steps);
     curve.rate.push_back(FourDigits(done / seconds));
     curve.step_ms.push_back(FourDigits(seconds * 1e3 / static_cast<double>(window.steps)));
   }
+  curve.logged = LoggedCurves(explained.verdict());
   return curve;
 }
 

@@ -26,6 +26,12 @@ struct ShownRun {
     std::string unit;
     std::vector<int64_t> step;
     std::vector<double> rate, step_ms;
+    struct Logged {
+      std::string name;
+      std::vector<int64_t> step;
+      std::vector<double> value;
+    };
+    std::vector<Logged> logged;  // by the script, by the number of the step as it counts them
   } curve;
 };
 

@@ -105,7 +105,7 @@ function timeTicks(begin, end, most) {
 
 // spec: {id, title, unit, height, lines: [{label, color, t, v, lo, hi, key, unbroken}]} or, for a stack of ratios over
 // windows, {stack: {t, width, layers: [{label, color, v, key}]}}; marks: {warmEnd, mean, low, high}; max: the top of the
-// scale.
+// scale; fits: the scale begins at the lowest value rather than at 0; text: how values are written, if not by their unit.
 class Panel {
   constructor(axis, spec) {
     this.axis = axis;
@@ -166,24 +166,41 @@ class Panel {
     return begin + ((x - kLeft) / (this.width - kLeft - kRight)) * (end - begin);
   }
   y(value) {
-    return kTop + (1 - value / this.top) * (this.height - kTop - kBottom);
+    return kTop + (1 - (value - this.low) / (this.top - this.low)) * (this.height - kTop - kBottom);
   }
 
   // The scale fits what is in view, so that zooming in also magnifies vertically. The warm-up counts only where nothing
   // else is in view: a first step that takes a hundred times as long would flatten all others.
   scale() {
     if (this.spec.max) return this.spec.max;
+    const values = this.inView();
+    return niceAbove(Math.max(0, ...values) * 1.05);
+  }
+
+  // From the lowest to the highest value in view, with a little room; from 0 where that is not far.
+  range() {
+    if (!this.spec.fits) return [0, this.scale()];
+    const values = this.inView();
+    if (!values.length) return [0, 1];
+    const low = Math.min(...values),
+      high = Math.max(...values);
+    if (low >= 0 && low <= high / 2) return [0, this.scale()];
+    const room = (high - low) * 0.05 || Math.abs(high) * 0.05 || 1;
+    return [low - room, high + room];
+  }
+
+  inView() {
     const [from, end] = this.axis.view,
       warmEnd = (this.spec.marks || {}).warmEnd || 0;
     const steady = from < warmEnd && warmEnd < end,
       begin = steady ? warmEnd : from;
-    let top = 0;
+    const values = [];
     for (const line of this.spec.lines.filter((each) => this.isOn(each))) {
       const highs = line.hi || line.v;
       for (let i = Math.max(0, indexAt(line.t, begin) + (steady ? 1 : 0)); i < line.t.length && line.t[i] <= end; ++i)
-        top = Math.max(top, highs[i]);
+        values.push(highs[i]);
     }
-    return niceAbove(top * 1.05);
+    return values;
   }
 
   draw() {
@@ -206,10 +223,10 @@ class Panel {
 
   // The scale at the left.
   labels() {
-    this.top = this.scale();
-    return [0, this.top / 2, this.top].flatMap((value) => [
+    [this.low, this.top] = this.range();
+    return [this.low, (this.low + this.top) / 2, this.top].flatMap((value) => [
       svg("line", {
-        class: value ? "grid" : "axis",
+        class: value === this.low ? "axis" : "grid",
         x1: kLeft,
         x2: this.width - kRight,
         y1: this.y(value),
@@ -327,7 +344,7 @@ class Panel {
     this.rows().forEach((row, index) => {
       const times = this.spec.stack ? this.spec.stack.t : row.t;
       const at = shown && this.isOn(row) ? indexAt(times, cursor) : -1;
-      this.outputs[index].textContent = at >= 0 ? amount(row.v[at], this.spec.unit) : "";
+      this.outputs[index].textContent = at >= 0 ? (this.spec.text || amount)(row.v[at], this.spec.unit) : "";
     });
     this.sayValues(shown);
   }

@@ -40,7 +40,12 @@ function chartsSection() {
   const rebuild = () => {
     axis.panels = [];
     const add = (box, specs) => box.replaceChildren(...specs.map((spec) => new Panel(axis, spec).node));
-    add(panels, [...(rank ? stepPanels(data, rank) : []), ...rankPanel(data), ...hardwarePanels(data, chosen)]);
+    add(panels, [
+      ...(rank ? stepPanels(data, rank) : []),
+      ...loggedPanels(data),
+      ...rankPanel(data),
+      ...hardwarePanels(data, chosen),
+    ]);
     const others = otherPanels(data);
     if (rest.open) add(more, others);
     rest.hidden = !others.length;

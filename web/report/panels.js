@@ -149,7 +149,7 @@ function weightOf(report, name) {
 
 // Everything else that was recorded, one panel per quantity; what matters for the verdict first.
 function otherPanels(data) {
-  const shown = new Set(kPanels.flatMap((kind) => [...Object.keys(kind.names), kind.ceiling]));
+  const shown = new Set(["logged", ...kPanels.flatMap((kind) => [...Object.keys(kind.names), kind.ceiling])]);
   const names = [...new Set(data.series.map((series) => series.name))]
     .filter((name) => !shown.has(name))
     .sort()
@@ -222,6 +222,41 @@ function rankPanel(data) {
       marks: { warmEnd: data.steady_ms },
     },
   ];
+}
+
+// What the script logs itself, on the axis of the throughput, losses first; "train/loss" and "val/loss" in one panel.
+const kLoggedPanels = 8;
+
+function loggedKind(name) {
+  const plain = name.replace(/^(train|training|val|valid|validation|test|eval)[ _/.-]|[ _/.-](step|epoch)$/gi, "");
+  return plain || name;
+}
+
+const fourDigits = (value) => String(Number(value.toPrecision(4)));
+
+function loggedPanels(data) {
+  const ranks = new Map(data.report.logged?.map((metric) => [metric.name, String(metric.rank)]));
+  const kinds = new Map();
+  for (const series of seriesNamed(data, "logged")) {
+    const name = series.labels.metric;
+    if (series.t.length < 2 || ranks.get(name) !== series.labels.rank) continue;
+    const kind = loggedKind(name);
+    kinds.set(kind, [...(kinds.get(kind) || []), series]);
+  }
+  return [...kinds]
+    .sort(([a], [b]) => b.includes("loss") - a.includes("loss"))
+    .slice(0, kLoggedPanels)
+    .map(([kind, list], index) => ({
+      id: "logged-" + index,
+      title: `${kind}, logged by the script`,
+      unit: "",
+      fits: true,
+      text: fourDigits,
+      lines: list.slice(0, kLineColors.length).map((series, i) => ({
+        ...lineOf(series, series.labels.metric, kLineColors[i]),
+        unbroken: true,
+      })),
+    }));
 }
 
 function stepPanels(data, rank) {

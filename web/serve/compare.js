@@ -146,8 +146,37 @@ class StepAxis extends TimeAxis {
   }
 }
 
+// What the scripts log themselves, by the numbers of the steps that they give: the same metric of all runs in one panel.
+function loggedCurves(runs) {
+  const names = [...new Set(runs.flatMap((run) => run.curve.logged.map((each) => each.name)))];
+  return names.slice(0, kLoggedPanels).map((name, index) => ({
+    id: "logged-" + index,
+    title: `${name}, logged by the script at steps of its own`,
+    unit: "",
+    fits: true,
+    text: fourDigits,
+    height: 200,
+    lines: runs.flatMap((run, i) =>
+      run.curve.logged
+        .filter((each) => each.name === name)
+        .map((each) => ({
+          label: run.name,
+          color: kCurveColors[i],
+          t: each.step,
+          v: each.value,
+          key: run.name,
+          unbroken: true,
+        })),
+    ),
+  }));
+}
+
+function lastStep(run) {
+  return Math.max(0, ...run.curve.step, ...run.curve.logged.flatMap((each) => each.step));
+}
+
 function curves(runs) {
-  const axis = new StepAxis(Math.max(1, ...runs.flatMap((run) => run.curve.step)), 1);
+  const axis = new StepAxis(Math.max(1, ...runs.map(lastStep)), 1);
   const lines = (column, factor) =>
     runs
       .map((run, i) => ({
@@ -169,6 +198,7 @@ function curves(runs) {
       lines: lines("rate", 1),
     });
   specs.push({ id: "step", title: "Step time over the steps", unit: "ns", height: 200, lines: lines("step_ms", 1e6) });
+  specs.push(...loggedCurves(runs));
   const box = el(
     "div",
     { class: "card panels" },

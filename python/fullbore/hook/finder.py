@@ -26,8 +26,22 @@ PARTS = {
     "jax": "jax",
     "fullbore.loops": "own.marks",
 }
-# What is only asked which run it has open: it trains nothing.
+# What trains nothing: it is only asked which run it has open, and what the script logs.
 TRACKERS = {"mlflow": "own.mlflow"}
+TRACKERS.update(
+    dict.fromkeys(
+        (
+            "torch.utils.tensorboard.writer",
+            "tensorboardX.writer",
+            "mlflow.tracking.client",
+            "wandb.sdk.wandb_run",
+            "transformers.trainer",
+            "lightning.fabric.loggers.csv_logs",
+            "lightning_fabric.loggers.csv_logs",
+        ),
+        "own.loggers",
+    )
+)
 # And what applies settings to it, where there are any.
 STEERED = {"torch": "steer.torch", "keras": "steer.keras"}
 
@@ -132,6 +146,7 @@ def attach_process() -> None:
     load("sampling.lines").attach()
     load("sampling.workers").attach()
     load("core.process").attach()
+    load("own.printed").attach()
 
 
 FINDER = Finder()

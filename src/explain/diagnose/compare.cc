@@ -1,11 +1,15 @@
 #include "explain/diagnose/compare.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <set>
 #include <tuple>
 
+#include "base/text.h"
 #include "explain/diagnose/between_starts.h"
+#include "explain/diagnose/logged.h"
 #include "explain/diagnose/setup.h"
 #include "explain/diagnose/tokens.h"
 
@@ -178,6 +182,17 @@ void CompareFacts(const Diagnosis& before, const Diagnosis& after, Comparison& c
   }
 }
 
+void CompareLogged(const Diagnosis& before, const Diagnosis& after, Comparison& comparison) {
+  for (const LoggedTogether& together : Together({&before, &after})) {
+    const auto add = [&](const std::string& what, const std::vector<std::optional<double>>& values) {
+      comparison.logged.push_back(
+          {what, "", values[0], values[1], LoggedText(values[0]), LoggedText(values[1]), {}});
+    };
+    add(together.WhereText(), together.there);
+    if (together.at_end != together.there) add(together.EndText(), together.at_end);
+  }
+}
+
 bool Names(const std::vector<Finding>& findings, const std::string& id) {
   return std::any_of(findings.begin(), findings.end(), [&](const Finding& f) { return f.id == id; });
 }
@@ -271,6 +286,7 @@ Comparison Compare(const Diagnosis& before, const Diagnosis& after, const ShareM
   CompareShares(before, after, moves, comparison);
   CompareResources(before, after, comparison);
   CompareFacts(before, after, comparison);
+  CompareLogged(before, after, comparison);
   for (const Finding& finding : before.findings) {
     if (!Names(after.findings, finding.id)) comparison.findings_gone.push_back(finding.id);
   }

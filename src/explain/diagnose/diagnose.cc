@@ -9,6 +9,7 @@
 #include "explain/diagnose/advice.h"
 #include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/judge/judge.h"
+#include "explain/diagnose/logged.h"
 #include "explain/diagnose/model_flops.h"
 #include "explain/diagnose/no_steps.h"
 #include "explain/diagnose/nodes.h"
@@ -34,6 +35,7 @@ constexpr char kLimit[] = "--for";    // of runs that we ended
 
 void FillResources(const View& view, Diagnosis& diagnosis) {
   for (const record::Series& series : view.stage().series) {
+    if (IsOf(series.key, record::Metric::kLogged) || IsOf(series.key, record::Metric::kLoggedStep)) continue;
     std::vector<double> values;
     double sum = 0;
     for (const record::Reading& reading : series.readings) {
@@ -190,6 +192,7 @@ void FillSteps(const View& view, Diagnosis& diagnosis) {
     if (lead.Ratio(part) > 0) diagnosis.host_other_parts[std::string(Name(part))] = lead.Ratio(part);
   }
   diagnosis.facts = lead.info->facts;
+  diagnosis.facts.erase(kLoggedFact);  // its counts are told with the metrics
   diagnosis.facts.merge(LoaderFacts(*lead.info));
   if (view.Fact("step_is") == "batch") {
     diagnosis.not_judged.push_back({"optimizer steps",
@@ -285,6 +288,7 @@ Diagnosis Diagnose(const record::Recording& recording, const std::string& stage_
   diagnosis.begin_ns = view.begin_ns();
   diagnosis.end_ns = view.end_ns();
   FillResources(view, diagnosis);
+  diagnosis.logged = LoggedOf(*stage);
   if (view.HasSteps()) {
     FillSteps(view, diagnosis);
   } else {

@@ -211,6 +211,25 @@ struct ModelFlops {
   bool operator==(const ModelFlops&) const = default;
 };
 
+struct LoggedPoint {
+  int64_t t_ns = 0;
+  int64_t step = 0;  // as the script counts them; the training's, where it gives none
+  double value = 0;
+};
+
+// What the script logs itself under one name.
+struct LoggedMetric {
+  std::string name;                  // the script's
+  int rank = 0;                      // that logs it; of several, the lowest
+  std::vector<std::string> loggers;  // that the script gives it to: "tensorboard"
+  int64_t values = 0;                // that were kept; those that were not:
+  int64_t thinned = 0;               //   they came too fast
+  int64_t not_finite = 0;            //   NaN, or infinite
+  int64_t on_device = 0;             //   where reading them would have made the script wait
+  double first = 0, last = 0;
+  std::vector<LoggedPoint> points;  // by time; of many, neighbours are averaged
+};
+
 struct Diagnosis {
   std::string run_id;
   std::string source;        // path of the run file or trace
@@ -255,6 +274,7 @@ struct Diagnosis {
   std::vector<std::string> notes;  // of those who read a trace: how, and what they left out
   std::optional<int> exit_status;
   bool out_of_memory = false;
+  std::vector<LoggedMetric> logged;  // by the script itself, losses first
 };
 
 }  // namespace fullbore::diagnose

@@ -236,6 +236,8 @@ void RankTracker::OnLine(const json& line) {
         {TextOf(line, "file"), IntOf(line, "first_step").value_or(0), IntOf(line, "steps").value_or(0)});
   } else if (kind == "loader_stages") {
     loader_meter_.OnTotals(line);
+  } else if (kind == "logged") {
+    logged_meter_.OnPoints(line);
   } else if (kind == "line") {
     source_lines_[IntOf(line, "id").value_or(0)] = SourceLineOf(line);
   } else if (kind == "where") {
@@ -392,6 +394,7 @@ void RankTracker::CountBatchesAsSteps() {
 void RankTracker::Drain(record::RunWriter& writer, bool last) {
   for (const record::Step& step : host_steps_.TakeSteps(last)) OnStep(step, writer);
   loader_meter_.Drain(info_.rank, writer);
+  logged_meter_.Drain(info_.rank, writer);
   allocator_meter_.Drain(info_.rank, writer);
   if (last && window_.steps > 0) {
     writer.AppendWindow(info_.rank, window_);

@@ -18,6 +18,7 @@
 #include "measure/collect/allocator_meter.h"
 #include "measure/collect/device_window.h"
 #include "measure/collect/loader_meter.h"
+#include "measure/collect/logged_meter.h"
 #include "record/channel.h"
 #include "record/recording.h"
 #include "record/run_writer.h"
@@ -110,6 +111,7 @@ class RankTracker {
   StepListener listener_;  // may be empty
   timeline::HostSteps host_steps_;
   LoaderMeter loader_meter_;
+  LoggedMeter logged_meter_;
   AllocatorMeter allocator_meter_;
   std::map<std::pair<int64_t, int>, Worker> workers_;  // by process and loader
   std::map<int, int64_t> epoch_end_ns_;                // by loader: its last `next`, if that brought no batch

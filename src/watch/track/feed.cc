@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
+#include <utility>
 
 #include "base/clock.h"
 #include "explain/diagnose/diagnose.h"
+#include "explain/diagnose/logged.h"
+#include "record/metrics.h"
 
 namespace fullbore::watch {
 
@@ -19,6 +23,34 @@ bool HasTrained(const record::Stage& stage) {
 
 bool MayBegin(const record::Stage& stage, bool over) {
   return over || HasTrained(stage) || stage.end_ns - stage.begin_ns > kWaitsForStepsNs;
+}
+
+using GivenMetrics = std::set<std::pair<std::string, std::string>>;  // by rank and name
+
+// What the script logs into this kind of tracker itself.
+GivenMetrics GivenTo(std::string_view logger, const record::Recording& recording) {
+  GivenMetrics given;
+  if (logger.empty()) return given;
+  for (const record::Stage& stage : recording.stages) {
+    for (const record::RankInfo& rank : stage.ranks) {
+      for (const std::string& metric : diagnose::MetricsGivenTo(logger, rank))
+        given.emplace(std::to_string(rank.rank), metric);
+    }
+  }
+  return given;
+}
+
+// It has them already.
+void LeaveOut(const GivenMetrics& given, std::vector<Sample>& samples) {
+  for (Sample& sample : samples) {
+    std::erase_if(sample.values, [&](const Value& value) {
+      if (!record::IsOf(value.key, record::Metric::kLogged)) return false;
+      const auto rank = value.key.labels.find("rank"), metric = value.key.labels.find("metric");
+      const bool has_both = rank != value.key.labels.end() && metric != value.key.labels.end();
+      return !has_both || given.contains({rank->second, metric->second});
+    });
+  }
+  std::erase_if(samples, [](const Sample& sample) { return sample.values.empty(); });
 }
 
 bool Delivered(const Attempt& attempt) { return attempt.end == Attempt::End::kDelivered; }
@@ -45,6 +77,7 @@ Attempt Feed::Bring(const record::Recording& recording, bool over) {
 
 Attempt Feed::SendSamples(const record::Recording& recording, bool over) {
   std::vector<Sample> samples = SamplesOf(recording, sent_until_ns_, over ? 0 : kSettleNs);
+  LeaveOut(GivenTo(tracker_->logger(), recording), samples);
   for (auto next = samples.begin(); next != samples.end();) {
     const auto end = next + std::min<std::ptrdiff_t>(Tracker::kMostSamples, samples.end() - next);
     const std::vector<Sample> some(std::make_move_iterator(next), std::make_move_iterator(end));

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <utility>
 
+#include "record/metrics.h"
 #include "watch/track/testing/trained_run.h"
 
 namespace fullbore::watch {
@@ -20,17 +22,22 @@ struct Notes {
   Attempt then = {Ends::kFailed, "away"};
   int begun = 0, ended = 0;
   std::vector<int64_t> moments;
+  std::set<std::string> names;  // of what was sent
 };
 
 class FakeTracker : public Tracker {
  public:
   explicit FakeTracker(Notes& notes) : notes_(notes) {}
   std::string name() const override { return "a fake"; }
+  std::string_view logger() const override { return "mlflow"; }
   Attempt Begin(const TrackedRun&) override { return ++notes_.begun, Answer(); }
   Attempt Send(const std::vector<Sample>& samples) override {
     const Attempt answer = Answer();
     if (answer.end == Ends::kDelivered) {
-      for (const Sample& sample : samples) notes_.moments.push_back(sample.end_ns);
+      for (const Sample& sample : samples) {
+        notes_.moments.push_back(sample.end_ns);
+        for (const Value& value : sample.values) notes_.names.insert(NameOf(value.key));
+      }
     }
     return answer;
   }
@@ -52,6 +59,23 @@ TEST(FeedTest, SendsEachSampleOnceWhileTheRunGoesOn) {
   EXPECT_EQ(notes.begun, 1);
   EXPECT_EQ(notes.ended, 1);
   EXPECT_TRUE(feed.done());
+}
+
+TEST(FeedTest, SendsNothingBackToWhereTheScriptLoggedIt) {
+  record::Recording recording = TrainedRun(4, true);
+  record::Stage& stage = recording.stages.back();
+  for (const char* metric : {"loss", "accuracy"}) {
+    record::Series& series = stage.series.emplace_back();
+    series.key = record::KeyOf(record::Metric::kLogged, {{"metric", metric}, {"rank", "0"}});
+    series.readings = {{kBeginNs + kNsPerSecond, 0.5}};
+  }
+  stage.ranks[0].facts["logged"] =
+      R"({"loss": {"loggers": ["wandb", "mlflow"]}, "accuracy": {"loggers": ["print"]}})";
+  Notes notes;
+  Feed feed(std::make_unique<FakeTracker>(notes));
+  EXPECT_EQ(feed.Bring(recording, true).end, Ends::kDelivered);
+  EXPECT_TRUE(notes.names.contains("logged/accuracy"));
+  EXPECT_FALSE(notes.names.contains("logged/loss"));
 }
 
 TEST(FeedTest, SendsWhatWasMissedWhenTheTrackerIsBack) {

@@ -17,6 +17,7 @@ class Mlflow : public Tracker {
   explicit Mlflow(std::string uri);
 
   std::string name() const override;
+  std::string_view logger() const override { return "mlflow"; }
   Attempt Begin(const TrackedRun& run) override;
   Attempt Send(const std::vector<Sample>& samples) override;
   Attempt End(const TrackedRun& run, const Conclusion& conclusion) override;

@@ -30,7 +30,8 @@ int64_t StretchEnd(int64_t begin_ns, int64_t t_ns) {
 bool IsSent(const record::SeriesKey& key) {
   const auto all = record::AllMetrics();
   const auto info = std::ranges::find(all, key.name, &record::MetricInfo::name);
-  return info != all.end() && info->unit != "bitmask" && !key.labels.contains("cpu");
+  return info != all.end() && info->metric != record::Metric::kLoggedStep && info->unit != "bitmask" &&
+         !key.labels.contains("cpu");
 }
 
 // What the ranks' steps sum up to in one stretch.
@@ -150,6 +151,12 @@ class Stretches {
   std::map<int64_t, Stretch> stretches_;  // by their end
 };
 
+// What a label says; empty where there is none.
+std::string Said(const record::SeriesKey& key, const char* label) {
+  const auto at = key.labels.find(label);
+  return at == key.labels.end() ? "" : at->second;
+}
+
 // Of a mount's name, too, nothing is left that MLflow could take for a path.
 std::string Allowed(std::string_view text) {
   std::string allowed(text);
@@ -177,10 +184,16 @@ bool IsOfTraining(const record::SeriesKey& key) {
   return key.name == kStepTime || key.name == kSamplesRate || key.name == kShareOfStep;
 }
 
+std::string NameOfLogged(const record::SeriesKey& key) {
+  const std::string rank = Said(key, "rank");
+  return "logged/" + Allowed(Said(key, "metric")) + (rank == "0" ? "" : "/rank_" + Allowed(rank));
+}
+
 std::string NameOf(const record::SeriesKey& key) {
   if (key.name == kStepTime) return "fullbore/step_s";
   if (key.name == kSamplesRate) return "fullbore/samples_per_s";
   if (key.name == kShareOfStep) return "fullbore/" + key.labels.begin()->second;
+  if (record::IsOf(key, record::Metric::kLogged)) return NameOfLogged(key);
   std::string name = "system/" + Allowed(key.name);
   for (const auto& [label, value] : key.labels) name += "/" + Allowed(label) + "_" + Allowed(value);
   return name;

@@ -33,7 +33,7 @@ inline constexpr int64_t kSettleNs = 5'000'000'000;
 std::vector<Sample> SamplesOf(const record::Recording& recording, int64_t after_ns,
                               int64_t settle_ns = kSettleNs);
 
-// "fullbore/data_wait", "fullbore/step_s", "system/gpu_power/gpu_0": in letters, digits and "_-./" only.
+// "fullbore/data_wait", "fullbore/step_s", "logged/train_loss", "system/gpu_power/gpu_0": in letters, digits and "_-./" only.
 std::string NameOf(const record::SeriesKey& key);
 
 // Whether it is of the training, rather than of the machine.

@@ -81,6 +81,19 @@ TEST(SampleTest, LeavesOutWhatIsNoNumberAndSeriesThatNobodyKnows) {
   for (const Value& value : samples[0].values) EXPECT_TRUE(IsOfTraining(value.key)) << value.key.name;
 }
 
+TEST(SampleTest, WhatTheScriptLogsHasANameOfItsOwnAndItsStepsAreNoFigure) {
+  EXPECT_EQ(NameOf(record::KeyOf(record::Metric::kLogged, {{"metric", "train/loss ../x"}, {"rank", "0"}})),
+            "logged/train_loss_.._x");
+  EXPECT_EQ(NameOf(record::KeyOf(record::Metric::kLogged, {{"metric", "loss"}, {"rank", "2"}})),
+            "logged/loss/rank_2");
+  EXPECT_EQ(NameOf({"logged", "", {}}), "logged//rank_");
+  record::Recording recording = TrainedRun(2, true);
+  record::Series& steps = recording.stages.back().series.emplace_back();
+  steps.key = record::KeyOf(record::Metric::kLoggedStep, {{"metric", "loss"}, {"rank", "0"}});
+  steps.readings = {{kBeginNs + kNsPerSecond, 1}};
+  for (const Value& value : SamplesOf(recording, 0).at(0).values) EXPECT_NE(value.key.name, steps.key.name);
+}
+
 TEST(SampleTest, NamesHoldNothingThatATrackerRefuses) {
   EXPECT_EQ(NameOf(record::KeyOf(record::Metric::kDiskSpaceUsed, {{"mount", "/a b$"}})),
             "system/disk_space_used/mount__a_b_");

@@ -15,6 +15,7 @@ class TensorBoard : public Tracker {
   explicit TensorBoard(std::string directory) : directory_(std::move(directory)) {}
 
   std::string name() const override { return "TensorBoard's directory " + directory_; }
+  std::string_view logger() const override { return "tensorboard"; }
   // The file has the same name each time: who exports a run again finds it once.
   Attempt Begin(const TrackedRun& run) override;
   Attempt Send(const std::vector<Sample>& samples) override;

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -42,6 +43,8 @@ class Tracker {
 
   // "MLflow at http://***@host:5000", for messages.
   virtual std::string name() const = 0;
+  // What the hook calls it where the script itself logs there; empty where no script does.
+  virtual std::string_view logger() const { return ""; }
   // Before anything is sent; called again until it was delivered.
   virtual Attempt Begin(const TrackedRun& run) = 0;
   // At most kMostSamples at once, the oldest first. The same may be sent again if it failed. Delivered with a problem:

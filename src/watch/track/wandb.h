@@ -23,6 +23,7 @@ class Wandb : public Tracker {
   Wandb& operator=(const Wandb&) = delete;
 
   std::string name() const override { return "Weights & Biases"; }
+  std::string_view logger() const override { return "wandb"; }
   Attempt Begin(const TrackedRun& run) override;
   Attempt Send(const std::vector<Sample>& samples) override;
   Attempt End(const TrackedRun& run, const Conclusion& conclusion) override;

@@ -95,6 +95,7 @@ class Hook(State):
         self.forget_in_child: list[Callable[[], None]] = []  # run in a forked child, and where another run begins
         self.in_child: list[Callable[[], None]] = []  # run in a forked child alone
         self.at_new_run: list[Callable[[], None]] = []  # and these where another run begins
+        self.beside: list[Callable[[], None]] = []  # run by the line sampler's thread, after each of its samples
         self.worker_begins: list[Callable[[int], None]] = []  # run in a loader's worker, with the loader's id
         self.facts_of_a_child: set[str] = {"hook_path"}  # what a forked child may repeat of its parent's
         # The number of the loader worker that this process is, -1 if it is none: what starts workers knows.

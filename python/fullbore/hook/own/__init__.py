@@ -1,2 +1,2 @@
-"""What Fullbore itself offers to a script: marks for its loops, loaders of fullbore.data; and the run of a tracker that
-it has open."""
+"""What Fullbore itself offers to a script: marks for its loops, loaders of fullbore.data; the run of a tracker that it
+has open, and the metrics that it logs."""

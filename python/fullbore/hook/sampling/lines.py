@@ -115,6 +115,8 @@ class Sampler:
                 if self.alone:  # another thread that wants the lock would get it sooner than it does without us
                     come_unexpected(MOMENT_S * self.random.random())
                 self.sample(number)
+                for call in hook.beside:
+                    call()
             except Exception as error:
                 if not hook.fail("line sampler", error):
                     raise
