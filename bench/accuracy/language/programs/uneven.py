@@ -1,0 +1,38 @@
+"""Two ranks train a language model on texts of different lengths.                   torchrun --nproc-per-node 2
+
+Cause: the texts are sorted by length, and each rank takes one half of them.
+Fix: they are shuffled before they are divided.
+"""
+
+import random
+
+import torch
+from common import WORDS, Clock, end_of_rank, options, texts, tokenizer
+from gpt import GPT
+from torch.nn.parallel import DistributedDataParallel
+
+opts = options()
+torch.distributed.init_process_group("gloo")
+rank, ranks = torch.distributed.get_rank(), torch.distributed.get_world_size()
+torch.manual_seed(0)
+words = tokenizer(129)
+rows = sorted((words(text, truncation=True)["input_ids"] for text in texts(4096, 128)), key=len)
+if opts.fixed:
+    random.Random(0).shuffle(rows)
+part = len(rows) // ranks
+rows = rows[rank * part : (rank + 1) * part]
+model = DistributedDataParallel(GPT(WORDS + 3, layers=3))
+optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
+draw = random.Random(rank)
+clock, over = Clock(opts.seconds), torch.zeros(1)
+while not over:
+    batch = draw.sample(rows, 8)
+    wide = max(map(len, batch))
+    ids = torch.tensor([row + [0] * (wide - len(row)) for row in batch])
+    loss = model(ids[:, :-1], ids[:, 1:])
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    over[0] = float(clock.done(1))
+    torch.distributed.broadcast(over, 0)
+end_of_rank(clock, rank)
