@@ -91,6 +91,8 @@ def promised(program: Program, finding: dict) -> dict | None:
     if not begins or begins == "none":
         return None if begins else finding.get("speedup")
     words = next((fix for fix in finding["fix"] if fix.startswith(begins)), "")
+    if words and words == finding["fix"][0]:
+        return finding.get("speedup")
     gain = re.search(r", ([\d.]+)x\)$", words)
     return {"expected": float(gain[1])} if gain else None
 

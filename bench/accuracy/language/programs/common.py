@@ -36,7 +36,7 @@ def tokenizer(longest=256):
 
 
 class ClockCallback(TrainerCallback):
-    """Counts tokens as the Trainer does (include_num_input_tokens_seen: all, or those that are no padding), or steps."""
+    """Counts tokens as the Trainer does (include_num_input_tokens_seen: all of them, or no padding), or steps."""
 
     def __init__(self, seconds):
         self.clock, self.seen = Clock(seconds), 0

@@ -2,6 +2,7 @@
 
 Cause: the dataset is tokenised with padding="max_length": every batch is as wide as the longest text allowed.
 Fix: no padding there, and DataCollatorWithPadding, which pads to the longest text of the batch.
+Promise: pad each batch to its own longest
 """
 
 import tempfile

@@ -2,7 +2,7 @@
 
 Cause: each text is a row of its own, padded to the longest of its batch.
 Fix: packing=True: rows of one length, each of several texts.
-Promise: pack samples into rows
+Promise: where each token has a loss of its own
 """
 
 import tempfile
