@@ -18,6 +18,7 @@ from .turns import Failed, rates_in_turns
 NO_GAIN = 1.05
 LEFT_OUT = ("FULLBORE_", "OMP_", "MKL_", "PYTHON")
 ENDLESS_S = 1_000_000
+ENOUGH_S = 600  # for a recording
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Program:
         return self.script.stem
 
     def command(self, seconds: float, *more: str) -> list[str]:
-        launch = ["-m", "torch.distributed.run", "--nproc-per-node", "2"] if "torchrun" in self.about() else []
+        launch = ["-m", "torch.distributed.run", "--nproc-per-node", "2"] if "torchrun --" in self.about() else []
         return [self.python, *launch, str(self.script), "--seconds", str(seconds), *more]
 
     def about(self) -> str:
@@ -75,7 +76,12 @@ class Place:
         shutil.rmtree(runs, ignore_errors=True)
         watch = [str(self.fullbore), "run", "-o", str(runs), "--quiet", "--json", str(report), "--"]
         command = [*self.first(), *watch, *program.command(self.seconds)]
-        done = subprocess.run(command, cwd=self.folder, env=self.environment(), capture_output=True, text=True)
+        try:
+            done = subprocess.run(
+                command, cwd=self.folder, env=self.environment(), capture_output=True, text=True, timeout=ENOUGH_S
+            )
+        except subprocess.TimeoutExpired as error:
+            raise Failed(f"{program.name}: did not end within {ENOUGH_S} s") from error
         if done.returncode != 0 or not report.exists():
             raise Failed(f"{program.name}: {done.stderr[-2000:]}")
         return json.loads(report.read_text())
