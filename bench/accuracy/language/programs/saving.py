@@ -1,6 +1,6 @@
 """A language model, trained with the Trainer.
 
-Cause: save_steps=10, weights and the optimizer's states, for fear of losing anything.
+Cause: save_steps=5, weights and the optimizer's states, for fear of losing anything.
 Fix: save_steps=1000.
 """
 
@@ -20,7 +20,7 @@ with tempfile.TemporaryDirectory() as folder:
         folder,
         per_device_train_batch_size=4,
         num_train_epochs=1000,
-        save_steps=1000 if opts.fixed else 10,
+        save_steps=1000 if opts.fixed else 5,
         save_total_limit=1,
         report_to="none",
         disable_tqdm=True,
