@@ -275,6 +275,7 @@ def parse() -> argparse.Namespace:
     trains.add_argument("names", nargs="*", metavar="NAME", help=", ".join(language.run.EXPECTED))
     trains.add_argument("--seconds", type=float, default=30, help="of training that is recorded (30)")
     trains.add_argument("--turns", type=float, default=15, metavar="SECONDS", help="as it is, and cured (15 each)")
+    trains.add_argument("--first", action="store_true", help="before all others of this machine (chrt -r 1, as root)")
     trains.add_argument("--again", action="store_true", help="judge the recordings of the finished ones anew")
     trains.add_argument("--json", action="store_true", help="all results as one JSON object")
     trains.add_argument("--fullbore", type=Path, default=FULLBORE, help="the program to examine")

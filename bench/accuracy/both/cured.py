@@ -55,7 +55,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Place:
-    """Where and how programs run: before all others of this machine where that is allowed."""
+    """Where and how programs run."""
 
     fullbore: Path
     folder: Path
@@ -63,10 +63,10 @@ class Place:
     turns_s: float  # of each, as it is and cured
     recordings: Path  # the run files stay there
     variables: dict[str, str] = field(default_factory=dict)
+    goes_first: bool = False  # before all others of this machine
 
     def first(self) -> list[str]:
-        allowed = shutil.which("chrt") and subprocess.run(["chrt", "-r", "1", "true"], capture_output=True)
-        return ["chrt", "-r", "1"] if allowed and allowed.returncode == 0 else []
+        return ["chrt", "-r", "1"] if self.goes_first else []
 
     def environment(self) -> dict[str, str]:
         return {k: v for k, v in os.environ.items() if not k.startswith(LEFT_OUT)} | self.variables

@@ -94,7 +94,7 @@ def place_of(arguments: argparse.Namespace, folder: Path) -> Place:
     """With one thread a rank, as torchrun has it: what else the machine does then takes less part."""
     recordings = arguments.results.resolve().with_suffix(".runs")
     variables = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-    return Place(arguments.fullbore, folder, arguments.seconds, arguments.turns, recordings, variables)
+    return Place(arguments.fullbore, folder, arguments.seconds, arguments.turns, recordings, variables, arguments.first)
 
 
 def text(results: list[dict], of: dict) -> str:
