@@ -94,15 +94,24 @@ print("%d.%d" % sys.version_info[:2] + sys.abiflags)' 2>/dev/null)" || continue
   done
 }
 
-# tools_at PLACE WANTED FOR: what the list WANTED names, from PyPI into a virtual environment of its own; quick when
-# nothing is missing.
+# tools_at PLACE WANTED FOR [ARGUMENT...]: what the list WANTED names, from PyPI (pip gets the arguments) into a virtual
+# environment of its own; quick when nothing is missing.
 tools_at() {
   local place="$1" wanted="$2"
   ! cmp -s "$wanted" "$place/installed.txt" || return 0
   say "pip install into $place, for $3: $(grep -v '^#' "$wanted" | xargs)"
   python3 -m venv --clear "$place"
-  "$place/bin/pip" install -qq --disable-pip-version-check -r "$wanted" </dev/null
+  "$place/bin/pip" install -qq --disable-pip-version-check -r "$wanted" "${@:4}" </dev/null
   cp "$wanted" "$place/installed.txt" # last: an interrupted installation does not count
+}
+
+# For machines without an NVIDIA GPU, PyTorch's own index has a build without 3 GB of CUDA libraries.
+torch_index() {
+  local index=https://download.pytorch.org/whl/cpu
+  has_nvidia_gpu && return
+  if python3 -c "import urllib.request as u; u.urlopen('$index/torch/', timeout=5)" 2>/dev/null; then
+    echo "--index-url $index --extra-index-url https://pypi.org/simple"
+  fi
 }
 
 has_nvidia_gpu() { compgen -G '/dev/nvidia[0-9]*' >/dev/null; }

@@ -96,15 +96,6 @@ PY
 
 pip_install() { "$venv/bin/python3" -m pip install -qq --disable-pip-version-check "$@" </dev/null; }
 
-# For machines without an NVIDIA GPU, PyTorch's own index has a build without 3 GB of CUDA libraries.
-torch_index() {
-  local index=https://download.pytorch.org/whl/cpu
-  has_nvidia_gpu && return
-  if "$venv/bin/python3" -c "import urllib.request as u; u.urlopen('$index/torch/', timeout=5)" 2>/dev/null; then
-    echo "--index-url $index --extra-index-url https://pypi.org/simple"
-  fi
-}
-
 # install_requirements WHY FILE...: torch is pinned in requirements-demo.txt, which constrains every call.
 install_requirements() {
   local why="$1" file arguments=()

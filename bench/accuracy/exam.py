@@ -5,6 +5,7 @@
     exam.py device [--seeds odd] [--pairs N]
     exam.py second [--seeds odd] [--pairs N]
     exam.py unfit [--seeds odd] [--pairs N]
+    exam.py language [NAME ...]
     exam.py summary [--write docs/accuracy.md]
     exam.py show SEED             the program of a seed, and what is planted in it
 
@@ -17,6 +18,7 @@ that does anything else, intervals are wide.
 compares what it says with the second. That takes minutes, needs no quiet machine, and continues in the same way.
 `second` does so on a simulator by somebody who has read neither the first nor the predictions' code.
 `unfit` spoils the recordings of simulated programs, and counts what is promised of them all the same.
+`language` records programs that train language models, here, and runs each as it is and with its own cure, in turns.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ import device.plant
 import device.refuse
 import device.run
 import device.summary
+import language.run
 import second.run
 from both.tables import DEVICE_MARKS, read_results, write_into
 from live.case import Case
@@ -55,6 +58,8 @@ RESULTS = ROOT / ".fullbore" / "accuracy" / "results.jsonl"
 DEVICE_RESULTS = RESULTS.with_name("device.jsonl")
 SECOND_RESULTS = RESULTS.with_name("second.jsonl")
 UNFIT_RESULTS = RESULTS.with_name("unfit.jsonl")
+LANGUAGE_RESULTS = RESULTS.with_name("language.jsonl")
+LANGUAGE_PYTHON = ROOT / "build/language/bin/python"
 UNFIT_PROGRAMS = 120
 ORDER = 20261122  # any number: the order of the cases, the same in every run
 
@@ -201,6 +206,10 @@ def on_unfit(arguments: argparse.Namespace) -> int:
     return device.refuse.run(arguments, commit())
 
 
+def on_language(arguments: argparse.Namespace) -> int:
+    return language.run.run(arguments, {"commit": commit(), "machine": machine()})
+
+
 def show(arguments: argparse.Namespace) -> int:
     if arguments.device:
         print(device.run.described(device.plant.generated(arguments.seed)))
@@ -262,6 +271,17 @@ def parse() -> argparse.Namespace:
     spoils.add_argument("--fullbore", type=Path, default=FULLBORE, help="the program to examine")
     spoils.add_argument("--results", type=Path, default=UNFIT_RESULTS)
     spoils.set_defaults(command=on_unfit)
+    trains = commands.add_parser("language", help="examine the programs that train language models")
+    trains.add_argument("names", nargs="*", metavar="NAME", help=", ".join(language.run.EXPECTED))
+    trains.add_argument("--seconds", type=float, default=30, help="of training that is recorded (30)")
+    trains.add_argument("--turns", type=float, default=15, metavar="SECONDS", help="as it is, and cured (15 each)")
+    trains.add_argument("--first", action="store_true", help="before all others of this machine (chrt -r 1, as root)")
+    trains.add_argument("--again", action="store_true", help="judge the recordings of the finished ones anew")
+    trains.add_argument("--json", action="store_true", help="all results as one JSON object")
+    trains.add_argument("--fullbore", type=Path, default=FULLBORE, help="the program to examine")
+    trains.add_argument("--python", default=str(LANGUAGE_PYTHON), help="has Transformers, TRL (scripts/language.sh)")
+    trains.add_argument("--results", type=Path, default=LANGUAGE_RESULTS)
+    trains.set_defaults(command=on_language)
     tables = commands.add_parser("summary", help="the tables of docs/accuracy.md")
     tables.add_argument("--half", choices=("odd", "even", "both"), default="odd")
     tables.add_argument("--write", type=Path, metavar="PAGE", help="into this page, between its marks")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Does a training on padded batches gain what the finding `padding` promises? Small models (padding/program.py)
 are recorded with batches of one width and with batches as wide as their longest text; what the report promises of the
-other ways to put texts together is compared with useful tokens a second by the program's own clock, in turns.
-A quiet machine; a quarter of an hour with one round.
+other ways to put texts together is compared with useful tokens a second by the program's own clock, in turns of a
+second (both/turns.py). Two minutes a model, four where texts can be packed: in models whose loss is each next word's.
 
-    bench/accuracy/padding.py [MODEL ...] [--seconds 12] [--rounds 2] [--json FILE]
+    bench/accuracy/padding.py [MODEL ...] [--seconds 15] [--json FILE]
 
 Prints a row for each change. Ends with 1 where the speed with the change is off by more than 8 % (median), or the
 report promises a range that the gain is outside of in more than 15 % of them.
@@ -22,13 +22,21 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
+from both.turns import rates_in_turns
+
 ROOT = Path(__file__).resolve().parents[2]
 FULLBORE = Path(os.environ.get("FULLBORE", ROOT / "build/release/fullbore"))
 PROGRAM = Path(__file__).with_name("padding") / "program.py"
-MODELS = ("encoder", "bert", "causal", "lstm", "gru", "conv", "distil", "nano", "electra", "tcn")
+MODELS = ("encoder", "bert", "causal", "lstm", "gru", "conv", "distil", "nano", "electra", "tcn", "llama")
+PACKED = ("causal", "nano", "llama")
 ALLOWED, HELD = 0.08, 0.85
+ENDLESS_S = 1_000_000
 # How the report's advice for each way begins, and the change that it calls it.
-WORDS = {"longest": "pad each batch to its own longest", "grouped": "put samples of like length together"}
+WORDS = {
+    "longest": "pad each batch to its own longest",
+    "grouped": "put samples of like length together",
+    "packed": "where each token has a loss of its own",
+}
 CHANGES = {"longest": 'padding="longest"', "grouped": "batches of samples of like length"}
 
 
@@ -43,10 +51,6 @@ def output(words: list[str], folder: Path) -> str:
     return done.stdout
 
 
-def rate(model: str, batches: str, seconds: float, folder: Path) -> float:
-    return float(re.findall(r"^RATE (\S+)", output(command(model, batches, seconds), folder), re.MULTILINE)[-1])
-
-
 def finding(model: str, batches: str, seconds: float, folder: Path) -> dict | None:
     report = folder / "report.json"
     output([str(FULLBORE), "run", "--quiet", "--json", str(report), "--", *command(model, batches, seconds)], folder)
@@ -58,11 +62,10 @@ def promised(found: dict, way: str) -> tuple[float | None, dict | None]:
     """The gain that is expected of a way, and where it is the recommended one its range."""
     words = [fix for fix in found["fix"] if fix.startswith(WORDS[way])]
     gain = re.search(r", ([\d.]+)x\)$", words[0]) if words else None
-    return float(gain[1]) if gain else None, found.get("speedup") if found.get("change") == CHANGES[way] else None
+    return float(gain[1]) if gain else None, found.get("speedup") if found.get("change") == CHANGES.get(way) else None
 
 
-def row(model: str, before: str, after: str, found: dict | None, rates: dict[str, float]) -> dict:
-    gain = rates[after] / rates[before]
+def row(model: str, before: str, after: str, found: dict | None, gain: float) -> dict:
     expected, span = promised(found, after) if found else (None, None)
     return {
         "model": model,
@@ -75,15 +78,19 @@ def row(model: str, before: str, after: str, found: dict | None, rates: dict[str
     }
 
 
-def examine(model: str, seconds: float, rounds: int, folder: Path) -> list[dict]:
+def changes(model: str) -> list[tuple[str, str]]:
+    both = [("fixed", "longest"), ("fixed", "grouped"), ("longest", "grouped")]
+    return both + [("fixed", "packed"), ("longest", "packed")] * (model in PACKED)
+
+
+def examine(model: str, seconds: float, folder: Path) -> list[dict]:
     found = {way: finding(model, way, seconds, folder) for way in ("fixed", "longest")}
-    rates: dict[str, list[float]] = {"fixed": [], "longest": [], "grouped": []}
-    for _ in range(rounds):
-        for way, seen in rates.items():
-            seen.append(rate(model, way, seconds, folder))
-    middle = {way: median(seen) for way, seen in rates.items()}
-    changes = (("fixed", "longest"), ("fixed", "grouped"), ("longest", "grouped"))
-    return [row(model, before, after, found[before], middle) for before, after in changes]
+    rows = []
+    for before, after in changes(model):
+        programs = [command(model, way, ENDLESS_S) for way in (before, after)]
+        as_is, changed = rates_in_turns(*programs, dict(os.environ), folder, seconds)
+        rows.append(row(model, before, after, found[before], changed / as_is))
+    return rows
 
 
 def show(one: dict) -> None:
@@ -96,14 +103,13 @@ def show(one: dict) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", metavar="MODEL", default=MODELS)
-    parser.add_argument("--seconds", type=float, default=12)
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=15, help="that are recorded, and of each sum of turns (15)")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for model in args.models:
-            for one in examine(model, args.seconds, args.rounds, Path(folder)):
+            for one in examine(model, args.seconds, Path(folder)):
                 rows.append(one)
                 show(one)
     if args.json:

@@ -162,6 +162,36 @@ def test_what_follows_the_tokens_is_told_apart(newest):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("again", ["False", "True"])
+def test_what_the_backward_pass_computes_again_is_told_apart(newest, again):
+    """All blocks but not the head: a forward pass of theirs, whichever way they are checkpointed."""
+    said, _ = said_of(newest, f"train(Model(again={again}), ids)")
+    blocks = 3 * (2 * 4 * 48 * 12 * 32 * 32 + 4 * 4 * 48 * 48 * 32)
+    assert said["again"] == pytest.approx(blocks, rel=0.35), "what nothing is kept of is not computed again"
+    assert said["again"] <= blocks
+    assert said["backward"] == pytest.approx(2 * (blocks + 2 * 4 * 48 * 32 * 100), rel=0.03)
+    assert "in_vain" not in said
+
+
+@pytest.mark.long
+def test_gradients_that_no_optimizer_uses_are_told_apart(newest):
+    lines = """class Head(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.out = Model(), nn.Linear(WORDS, 8)
+    def forward(self, ids):
+        return self.out(self.body(ids).mean(1))
+model = Head()
+optimizer = torch.optim.SGD(model.out.parameters(), lr=1e-4)
+for step in range(12):
+    optimizer.zero_grad(); model(ids).square().mean().backward(); optimizer.step()
+print("COUNTED 0")"""
+    said, _ = said_of(newest, lines)
+    head = 2 * 4 * 100 * 8
+    assert said["backward"] - said["in_vain"] == head, "of the head itself the gradient of its weights is left"
+
+
+@pytest.mark.long
 def test_groups_of_channels_are_convolved_apart(newest):
     """By hand: PyTorch counts the gradients of such weights as if there were no groups."""
     said, _ = said_of(newest, "train(nn.Conv2d(16, 32, 3, padding=1, groups=4), torch.randn(ROWS, 16, 8, 8))")

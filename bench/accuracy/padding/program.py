@@ -1,13 +1,14 @@
-"""Trains a small language model on texts of very different lengths, in batches that are put together in one of three
-ways: all of one width, each as wide as its longest text, or that of texts of like length. Prints useful tokens a second
-by its own clock.
+"""Trains a small language model on texts of very different lengths, in batches that are put together in one of four
+ways: all of one width, each as wide as its longest text, or that of texts of like length, or rows that are packed with
+several texts. Prints useful tokens a second by its own clock, and writes those of each step to CLOCK_STEPS.
 
-    program.py --model NAME [--batches fixed|longest|grouped] [--seconds 12]
+    program.py --model NAME [--batches fixed|longest|grouped|packed] [--seconds 12]
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 WORDS, TEXTS, WIDTH, SIZE, CLASSES = 4000, 4000, 256, 16, 8
+ROWS = 4  # that are packed: some 16 texts
 WARM_S = 3.0
 Batch = dict[str, torch.Tensor]
 
@@ -65,8 +67,33 @@ class LikeLengths(Sampler):
                 yield from batches[batch]
 
 
+def packed_rows(texts: Texts) -> list[list[torch.Tensor]]:
+    """Each text in the first of the last rows that has room for it."""
+    rows: list[list[torch.Tensor]] = []
+    for ids in texts.ids:
+        room = (row for row in rows[-50:] if sum(map(len, row)) + len(ids) <= WIDTH)
+        row = next(room, None)
+        if row is None:
+            rows.append(row := [])
+        row.append(ids)
+    return rows
+
+
+def pack(rows: list[list[torch.Tensor]]) -> Batch:
+    """Positions begin again with each text, and with the padding at the end of a row."""
+    ids, positions = torch.zeros(len(rows), WIDTH, dtype=torch.long), torch.zeros(len(rows), WIDTH, dtype=torch.long)
+    for number, row in enumerate(rows):
+        said = torch.cat(row)
+        ids[number, : len(said)] = said
+        places = [torch.arange(len(text)) for text in row]
+        positions[number] = torch.cat([*places, torch.arange(WIDTH - len(said))])
+    return {"input_ids": ids, "attention_mask": (ids > 0).long(), "position_ids": positions}
+
+
 def loader(batches: str) -> DataLoader:
     texts = Texts()
+    if batches == "packed":
+        return DataLoader(packed_rows(texts), ROWS, collate_fn=pack, shuffle=True)
     order = {"sampler": LikeLengths(texts)} if batches == "grouped" else {"shuffle": True}
     return DataLoader(texts, SIZE, collate_fn=to_width(WIDTH if batches == "fixed" else None), **order)
 
@@ -128,9 +155,10 @@ class CausalSelfAttention(nn.Module):
         super().__init__()
         self.heads, self.three, self.out = heads, nn.Linear(width, 3 * width), nn.Linear(width, width)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
         q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in self.three(x).chunk(3, -1))
-        return self.out(functional.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2))
+        y = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=mask is None)
+        return self.out(y.transpose(1, 2).flatten(2))
 
 
 class Block(nn.Module):
@@ -141,9 +169,15 @@ class Block(nn.Module):
             nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
         )
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = x + self.attention(self.before(x))
+    def forward(self, x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+        x = x + self.attention(self.before(x), mask)
         return x + self.inner(x)
+
+
+def within_texts(positions: torch.Tensor) -> torch.Tensor:
+    """What a place of a packed row may look at: those before it in the same text."""
+    text = (positions == 0).cumsum(1)
+    return (text[:, None, :, None] == text[:, None, None, :]).tril()
 
 
 class Small(nn.Module):
@@ -152,10 +186,14 @@ class Small(nn.Module):
     def __init__(self, width: int = 192) -> None:
         super().__init__()
         self.words, self.places = nn.Embedding(WORDS, width), nn.Embedding(WIDTH, width)
-        self.blocks, self.out = nn.Sequential(*(Block(width, 6) for _ in range(2))), nn.Linear(width, WORDS)
+        self.blocks, self.out = nn.ModuleList(Block(width, 6) for _ in range(2)), nn.Linear(width, WORDS)
 
-    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        words = self.out(self.blocks(self.words(ids) + self.places(torch.arange(ids.shape[1]))))
+    def forward(self, ids: torch.Tensor, positions: torch.Tensor | None = None) -> torch.Tensor:
+        mask = None if positions is None else within_texts(positions)
+        x = self.words(ids) + self.places(torch.arange(ids.shape[1]) if positions is None else positions)
+        for block in self.blocks:
+            x = block(x, mask)
+        words = self.out(x)
         return functional.cross_entropy(words[:, :-1].flatten(0, 1), ids[:, 1:].flatten(), ignore_index=0)
 
 
@@ -188,16 +226,30 @@ def electra() -> tuple[nn.Module, Callable[[Batch], torch.Tensor]]:
     return model, lambda batch: model(**batch).loss
 
 
+def next_words(model: nn.Module) -> Callable[[Batch], torch.Tensor]:
+    """Transformers find the texts of a packed row by their positions, where no mask is given."""
+
+    def loss(batch: Batch) -> torch.Tensor:
+        ids, mask = batch["input_ids"], batch["attention_mask"]
+        where = {name: batch[name] for name in ("position_ids",) if name in batch} or {"attention_mask": mask}
+        return model(input_ids=ids, **where, labels=ids.masked_fill(mask == 0, -100), use_cache=False).loss
+
+    return loss
+
+
 def causal() -> tuple[nn.Module, Callable[[Batch], torch.Tensor]]:
     from transformers import GPT2Config, GPT2LMHeadModel
 
     model = GPT2LMHeadModel(GPT2Config(vocab_size=WORDS, n_positions=WIDTH, n_embd=128, n_layer=3, n_head=4))
+    return model, next_words(model)
 
-    def loss(batch: Batch) -> torch.Tensor:
-        ids, mask = batch["input_ids"], batch["attention_mask"]
-        return model(input_ids=ids, attention_mask=mask, labels=ids.masked_fill(mask == 0, -100)).loss
 
-    return model, loss
+def llama() -> tuple[nn.Module, Callable[[Batch], torch.Tensor]]:
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    size = {"hidden_size": 160, "intermediate_size": 448, "num_hidden_layers": 3, "num_attention_heads": 5}
+    model = LlamaForCausalLM(LlamaConfig(vocab_size=WORDS, max_position_embeddings=WIDTH, **size))
+    return model, next_words(model)
 
 
 def classifying(make: Callable[[], nn.Module]) -> Callable[[], tuple[nn.Module, Callable[[Batch], torch.Tensor]]]:
@@ -210,7 +262,7 @@ def classifying(make: Callable[[], nn.Module]) -> Callable[[], tuple[nn.Module, 
 
 def small() -> tuple[nn.Module, Callable[[Batch], torch.Tensor]]:
     model = Small()
-    return model, lambda batch: model(batch["input_ids"], batch["attention_mask"])
+    return model, lambda batch: model(batch["input_ids"], batch.get("position_ids"))
 
 
 MODELS = {
@@ -224,28 +276,32 @@ MODELS = {
     "distil": distil,
     "electra": electra,
     "nano": small,
+    "llama": llama,
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", choices=sorted(MODELS), required=True)
-    parser.add_argument("--batches", choices=("fixed", "longest", "grouped"), default="fixed")
+    parser.add_argument("--batches", choices=("fixed", "longest", "grouped", "packed"), default="fixed")
     parser.add_argument("--seconds", type=float, default=12)
     args = parser.parse_args()
     torch.manual_seed(1)
     model, loss = MODELS[args.model]()
     model.train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
+    lines = open(os.environ["CLOCK_STEPS"], "a", 1) if "CLOCK_STEPS" in os.environ else None
     begin, tokens, mark = time.perf_counter(), 0, None
     while True:
         for batch in loader(args.batches):
             optimizer.zero_grad()
             loss(batch).backward()
             optimizer.step()
-            now = time.perf_counter()
+            now, useful = time.perf_counter(), int(batch["attention_mask"].sum())
+            if lines:
+                lines.write(f"{now} {useful}\n")
             if mark is not None:
-                tokens += int(batch["attention_mask"].sum())
+                tokens += useful
             elif now - begin >= WARM_S:
                 mark = now
             if mark is not None and now - begin >= args.seconds and tokens:

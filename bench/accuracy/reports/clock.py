@@ -1,6 +1,8 @@
-"""The clock that all reproductions share: options, and steps or samples per second after a warm-up."""
+"""The clock that all reproductions share: options, and steps or samples per second after a warm-up. Where CLOCK_STEPS
+names a file, each step is a line in it, with its time and its count (both/turns.py)."""
 
 import argparse
+import os
 import time
 
 
@@ -16,6 +18,7 @@ class Clock:
         self.seconds, self.warm = seconds, warm
         self.begin = self.mark = self.last = None
         self.steps = self.count = 0
+        self.lines = open(os.environ["CLOCK_STEPS"], "a", 1) if os.environ.get("CLOCK_STEPS") else None
 
     def done(self, count, loss=None):
         """Called after each step; True once the time is over."""
@@ -23,6 +26,8 @@ class Clock:
         if self.begin is None:
             self.begin = now
         self.steps += 1
+        if self.lines:
+            self.lines.write(f"{now} {count}\n")
         if self.steps == 20 and loss is not None:
             print(f"loss at step 20: {float(loss.detach()):.5f}", flush=True)
         if self.mark is None:

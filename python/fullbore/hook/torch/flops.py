@@ -5,6 +5,9 @@ convolutions by what they return, attention by the lengths of what its projectio
 a weight and once for an input that wants a gradient; once more what is computed again within the backward pass. A
 multiplication with its addition is two. What else multiplies, and modules with weights that are none of these, is not
 known: their names are said, so that nobody takes a part for all.
+
+Of these operations two parts are told apart: what the backward pass computes again, and what of it would be left out if
+only the parameters that an optimizer holds wanted gradients.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from typing import Any, NamedTuple
 from ..core import steps
 from ..core.interrupts import is_the_scripts
 from ..core.runtime import Thread, guarded, hook
-from . import forward, tokens
+from . import forward, held, tokens
 
 MOST_PROJECTIONS = 8  # of one attention: more is a model that is called one
 LEAST_PROJECTION = 0.15  # of the largest: queries, keys and values by one layer are three times as large as the outputs
@@ -32,11 +35,15 @@ class Product(NamedTuple):
     shape: tuple[int, ...]  # of the input
     results: int  # features
     passes: int
+    weight: int  # its identity
+    again: bool  # within the backward pass
 
 
 class Attention(NamedTuple):
     begin: int  # of its products
     operations: float
+    passes: int  # of which the first is the forward one
+    again: bool
 
 
 class Count:
@@ -47,6 +54,7 @@ class Count:
         self.attentions: list[Attention] = []
         self.others = 0.0  # convolutions, recurrent layers
         self.called: set[int] = set()  # modules whose gradients a backward pass is to follow
+        self.owners: list[tuple[int, int]] = []  # parameters of modules, each with how many products came before it
         self.weights = 0
         self.unknown: dict[str, int] = {}  # weights by class
         self.seen: set[int] = set()  # modules whose weights are counted
@@ -64,10 +72,11 @@ class Count:
         elif type(given) not in (torch.Tensor, torch.nn.Parameter) or not given.is_floating_point():
             self.leave_out(torch, module)
             self.find_attention(module, kwargs)
-        elif isinstance(module, torch.nn.Linear) or is_linear_of_transformers(module):
-            self.products.append(
-                Product(id(module), id(given), tuple(given.shape), int(result.shape[-1]), self.passes(module, given))
-            )
+        elif is_linear(torch, module):
+            shape, results = tuple(given.shape), int(result.shape[-1])
+            weight, again = id(weight_of(module)), is_in_backward(torch)
+            passes = self.passes(module, given)
+            self.products.append(Product(id(module), id(given), shape, results, passes, weight, again))
         elif isinstance(module, torch.nn.modules.conv._ConvNd):
             self.others += of_convolution(module, given, result) * self.passes(module, given)
         else:
@@ -97,7 +106,8 @@ class Count:
         passes = self.passes(module, query)
         both = 3 if passes > 1 else 1  # of what has no input of the model's as a factor
         self.others += 2.0 * width * (passes * (query.numel() + key.numel() + value.numel()) + both * query.numel())
-        self.attentions.append(Attention(len(self.products), both * 4.0 * rows * lengths * width))
+        operations = both * 4.0 * rows * lengths * width
+        self.attentions.append(Attention(len(self.products), operations, both, is_in_backward(torch)))
 
     def add_recurrent(self, torch: Any, module: Any, given: Any) -> None:
         given = getattr(given, "data", given)
@@ -120,6 +130,8 @@ class Count:
         if id(module) in self.seen:
             return
         self.seen.add(id(module))
+        before = len(self.products) + int(is_linear(torch, module))  # its own product comes before what follows it
+        self.owners += [(id(each), before) for each in module._parameters.values() if each is not None]
         is_script = isinstance(module, torch.jit.ScriptModule)  # whose own modules are called behind our back
         weights = forward.parameter_count(module) if is_script else tokens.weights_of(module)
         self.weights += weights
@@ -145,7 +157,8 @@ class Count:
         if is_causal(module, kwargs):
             length = of_it[0].shape[-2]
             operations *= (length + 1) / 2 / length
-        self.attentions.append(Attention(begin, operations))
+        both = 3 if max(each.passes for each in wide) > 1 else 1
+        self.attentions.append(Attention(begin, operations, both, of_it[0].again))
 
     def begin_of(self, module: Any) -> int:
         """Of the latest products, those of modules within this one."""
@@ -165,12 +178,29 @@ class Count:
         total = self.others + squares + sum(operations for _, operations in linear)
         if total <= 0:
             return None
-        found = {"step": round(total), "unknown": self.names_of_unknown()}
+        found = {"step": round(total), "unknown": self.names_of_unknown(), **self.about_backward()}
         if lookup is None:
             return found
         positions = lookup[0] * lookup[1]
         of_tokens = sum(operations for at, operations in linear if at == positions)
         return {**found, "of_tokens": round(of_tokens), "of_squares": round(squares), "width": lookup[1]}
+
+    def about_backward(self) -> dict[str, int]:
+        """Of the products and attentions: the backward pass, what it computes again, and what of it is in vain."""
+        parts = {"again": 0.0, "backward": 0.0, "in_vain": 0.0}
+        trained = min((before for ident, before in self.owners if ident in held.held.parameters), default=0)
+        for number, each in enumerate(self.products):
+            once = of_product(each) / each.passes
+            wanted = int(each.weight in held.held.parameters) + int(number >= trained)
+            parts["again"] += once * each.again
+            parts["backward"] += once * (each.passes - 1)
+            parts["in_vain"] += once * max(0, each.passes - 1 - wanted)
+        for each in self.attentions:
+            backward = each.operations * (each.passes - 1) / each.passes
+            parts["again"] += (each.operations - backward) * each.again
+            parts["backward"] += backward
+            parts["in_vain"] += backward * (each.begin < trained)
+        return {name: round(part) for name, part in parts.items() if part > 0}
 
     def names_of_unknown(self) -> list[str]:
         if sum(self.unknown.values()) <= LEAST_UNKNOWN * self.weights:
@@ -189,6 +219,10 @@ def weight_of(module: Any) -> Any:
     own = module._parameters
     weight = own.get("weight", module.__dict__.get("weight"))
     return weight if weight is not None else next((each for each in own.values() if each is not None), None)
+
+
+def is_linear(torch: Any, module: Any) -> bool:
+    return isinstance(module, torch.nn.Linear) or is_linear_of_transformers(module)
 
 
 def is_linear_of_transformers(module: Any) -> bool:

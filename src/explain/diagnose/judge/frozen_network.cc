@@ -55,6 +55,28 @@ void Promise(double backward, double part, bool is_first, Finding& finding) {
       FormatPercent(part), FormatPercent(least));
 }
 
+// Of the backward pass, in a model that is called as a whole or in training: what its own modules compute for parameters
+// that no optimizer holds, and for inputs before all that it holds, by their operations.
+double PartInVain(const View& view) {
+  const json flops = NumbersOf(view, "flops");
+  const double backward = NumberIn(flops, "backward");
+  return backward > 0 ? std::clamp(NumberIn(flops, "in_vain") / backward, 0.0, 1.0) : 0;
+}
+
+// Of the forward passes' time, at most: without gradients nothing is kept for them.
+constexpr double kMostOfKeeping = 0.2;
+
+void PromiseByOperations(const RankView& rank, double part, Finding& finding) {
+  const double backward = rank.Ratio(Share::kBackward) * part;
+  const double most = rank.Ratio(Share::kBackward) * std::min(1.0, part / kWholeBackward) +
+                      rank.Ratio(Share::kForward) * part * kMostOfKeeping;
+  const auto without = [](double saved) { return 1 / (1 - std::min(saved, 0.99)); };
+  finding.speedup = {without(backward), without(backward * kWholeBackwardAtLeast), without(most)};
+  finding.method = fmt::format(
+      "{} of the backward pass, by the operations of the model's modules, are left out; at the low end {} of that",
+      FormatPercent(part), FormatPercent(kWholeBackwardAtLeast));
+}
+
 std::optional<Finding> UnusedGradients(const View& view) {
   const RankView& rank = view.lead();
   const json unused = NumbersOf(view, "unused_gradients"), passes = NumbersOf(view, "passes");
@@ -63,16 +85,18 @@ std::optional<Finding> UnusedGradients(const View& view) {
   const double forward_ns = NumberIn(passes, "forward_ns"), apart_ns = NumberIn(passes, "apart_ns");
   const double backward = rank.Ratio(Share::kBackward);
   const double part = forward_ns > 0 ? apart_ns / forward_ns : 0;
-  // Within a model whose other parameters are trained, how much of its backward pass they take is not seen.
+  const double in_vain = part > 0 || !view.ComputesOnCpu() ? 0 : PartInVain(view);
+  // Where neither its passes nor its operations are seen, how much of the backward pass they take is not known.
   const double of_parameters = parameters / std::max(1.0, parameters + used);
+  const double known = std::max(part, in_vain);
   const auto severity =
-      SeverityOf(backward * (part > 0 ? part : of_parameters), kUnusedGradients, rank.steps);
+      SeverityOf(backward * (known > 0 ? known : of_parameters), kUnusedGradients, rank.steps);
   if (!severity) return std::nullopt;
   Finding finding;
   const EvidenceBuilder evidence(finding);
   finding.cause = "unused-gradients";
-  finding.severity = part > 0 ? *severity : Severity::kWarning;
-  finding.share = backward * part;
+  finding.severity = known > 0 ? *severity : Severity::kWarning;
+  finding.share = backward * known;
   const std::string names = NamesIn(unused);
   finding.title = fmt::format(
       "Gradients are computed for {} parameters that no optimizer holds{}; the backward pass takes {} of the "
@@ -84,6 +108,9 @@ std::optional<Finding> UnusedGradients(const View& view) {
     if (is_first) finding.fix.emplace_back("or call it under torch.no_grad(): nothing before it is trained");
     Promise(backward, part, is_first, finding);
     evidence.FromHook("of the forward passes, in modules that no optimizer holds", part, "ratio");
+  } else if (in_vain > 0) {
+    PromiseByOperations(rank, in_vain, finding);
+    evidence.FromHook("of the backward pass's operations, in vain", in_vain, "ratio");
   }
   evidence.FromHook("parameters with gradients that no optimizer holds", parameters, "count");
   if (used > 0) evidence.FromHook("parameters that the optimizers hold", used, "count");

@@ -59,6 +59,17 @@ TEST(FrozenNetworkTest, WithinAModelNothingIsPromised) {
   EXPECT_EQ(FindingIn(diagnosis, "frozen-network")->speedup.high, 1);
 }
 
+TEST(FrozenNetworkTest, WithinAModelItsOperationsTellWhatOfTheBackwardPassIsInVain) {
+  ARun run = WithFacts(nullptr, kUnused);
+  run.rank().facts["flops"] = R"({"step": 1000, "backward": 600, "in_vain": 480, "unknown": []})";
+  const Diagnosis diagnosis = Diagnose(run);
+  ASSERT_THAT(diagnosis, FindsCause("frozen-network", "unused-gradients"));
+  const Finding& finding = *FindingIn(diagnosis, "frozen-network");
+  EXPECT_NEAR(finding.share, 0.6 * 0.8, 1e-9);
+  EXPECT_NEAR(finding.speedup.expected, 1 / (1 - 0.6 * 0.8), 1e-9);
+  EXPECT_GT(finding.speedup.high, finding.speedup.expected) << "nothing is kept for it either";
+}
+
 TEST(FrozenNetworkTest, IsNotRaisedByAFewParametersOfMany) {
   const char* few = R"({"tensors": 1, "parameters": 10, "used": 7000, "modules": ["Net"]})";
   EXPECT_THAT(Diagnose(WithFacts(nullptr, few)), Not(Finds("frozen-network")));

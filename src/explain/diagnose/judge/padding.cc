@@ -83,7 +83,8 @@ std::optional<double> PassesOverTokens(const View& view, const Tokens& tokens) {
   return Passes(rank) * *tokens.follows;
 }
 
-// The ways that leave fewer tokens than the one before, from the simplest on.
+// The ways that leave fewer tokens than the one before, from the simplest on. Packing is another way to gain what sorting
+// does, which leaves the order of the samples as it is: it is named beside that.
 std::vector<Way> WaysOf(const RankView& rank, const Tokens& tokens) {
   const record::Loader* loader = rank.TrainingLoader();
   const auto samples = loader ? loader->dataset_samples : std::nullopt;
@@ -93,7 +94,8 @@ std::vector<Way> WaysOf(const RankView& rank, const Tokens& tokens) {
   for (const Way& way : {Way{How::kLongest, tokens.longest, "padding=\"longest\"", kLongest},
                          Way{How::kGrouped, grouped, "batches of samples of like length", kGrouped},
                          Way{How::kPacked, tokens.Packed(), "packing", kPacked}}) {
-    if (way.width.tokens > kFewerTokens * least) continue;
+    const double before = way.how == How::kPacked ? tokens.longest.tokens : least;
+    if (way.width.tokens > kFewerTokens * std::min(before, tokens.computed.tokens)) continue;
     least = way.width.tokens;
     ways.push_back(way);
   }

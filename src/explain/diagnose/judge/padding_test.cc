@@ -47,6 +47,18 @@ TEST(PaddingTest, IsRaisedByBatchesOfOneWidth) {
   EXPECT_LE(finding.speedup.high, 1 / (1 - 0.95 * (1 - without)));
 }
 
+TEST(PaddingTest, PackingIsNamedBesideSortingThatLeavesAsFew) {
+  record::Loader loader = MadeLoader(0, 100, 1, 1);
+  loader.dataset_samples = 1'000'000;
+  ARun run = WithTokens(
+      R"({"batches": 16, "rows": 128, "computed": [3840, 115200], "useful": 3200, "longest": [3840, 115200],
+          "widths": 9, "lengths": [20, 22, 24, 25, 26, 28, 30], "told_by": "attention_mask", "follows": 1.0})");
+  const Diagnosis diagnosis = Diagnose(run.FedBy(loader));
+  const Finding& finding = *FindingIn(diagnosis, "padding");
+  EXPECT_THAT(finding, Advises("group_by_length"));
+  EXPECT_THAT(finding, Advises("packing=True (25 of 30 tokens"));
+}
+
 TEST(PaddingTest, OfTheLongestOfABatchIsGrouped) {
   const Diagnosis diagnosis = Diagnose(WithTokens(kLongest));
   ASSERT_THAT(diagnosis, Finds("padding"));

@@ -154,6 +154,26 @@ TEST(SamplerTest, ThatIsQuickIsNotBlamedForWhatAnEpochsFirstBatchTakes) {
   EXPECT_THAT(Diagnose(DrawsLongOrders(50)), Not(FindsCause("input-bound", "sampler")));
 }
 
+// Half of each step of 200 ms is a wait for the next batch, of which the fetch takes so much.
+ARun DrawsEachBatch(int64_t fetch_ms, int64_t workers = 0) {
+  record::Loader loader = MadeLoader(workers, 100, fetch_ms, fetch_ms);
+  loader.wait_ns.Add(100.0 * kMs, 100);
+  return ATraining().InEachStep(Share::kDataWait, 100).FedBy(loader).OnCores(2);
+}
+
+TEST(SamplerTest, ThatTakesLongForEachBatchIsNamedAndNotTheFetch) {
+  const Finding finding = InputBoundOf(DrawsEachBatch(10));
+  EXPECT_EQ(finding.cause, "sampler");
+  EXPECT_THAT(finding.title, HasSubstr("90 % of that its sampler takes"));
+  EXPECT_THAT(finding, Advises("prepare once"));
+  EXPECT_NEAR(finding.speedup.high, 1 / (1 - 0.45), 0.01);
+}
+
+TEST(SamplerTest, OfEachBatchIsNotBlamedWhereTheFetchTakesTheTimeOrWorkersFetch) {
+  EXPECT_NE(InputBoundOf(DrawsEachBatch(95)).cause, "sampler");
+  EXPECT_NE(InputBoundOf(DrawsEachBatch(10, 2)).cause, "sampler");
+}
+
 // Workers whose fetches wait for a core half of their time, where one worker more would have a core.
 ARun PinnedWorkers(double allowed) {
   record::Loader loader = MadeLoader(2, 100, 400, 180);

@@ -268,6 +268,22 @@ void BlameSampler(Input& input, double share) {
   finding.method = "the time in the sampler removed; at the low end, half of it";
 }
 
+void BlameSamplerOfEachBatch(Input& input, double part) {
+  const double draw_ns = input.loader.wait_ns.mean() * part;
+  Finding& finding = input.finding;
+  finding.cause = "sampler";
+  finding.title = fmt::format("{}: {} of that its sampler takes to draw the samples of a batch, {} each.",
+                              WaitsFor(input), FormatPercent(part), FormatDuration(std::llround(draw_ns)));
+  finding.fix = {
+      "prepare once what the sampler computes for each batch (an order, a sorted list of lengths), and take the next "
+      "part of it",
+      "more workers do not change it: the sampler runs in the training's own process"};
+  const EvidenceBuilder evidence(finding);
+  evidence.FromHook("of the wait, outside of fetches", part, "ratio");
+  finding.speedup = RemovalOf(finding.share * part, 0.5);
+  finding.method = "the time in the sampler removed; at the low end, half of it";
+}
+
 void BlameRestarts(Input& input, double share) {
   input.finding.cause = "epoch-start";
   input.finding.title = fmt::format(

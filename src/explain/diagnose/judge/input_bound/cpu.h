@@ -8,6 +8,9 @@ namespace fullbore::diagnose {
 // `share` of the time is spent in the sampler, which draws an epoch's order.
 void BlameSampler(Input& input, double share);
 
+// This part of the wait is spent in the sampler, which draws the samples of each batch.
+void BlameSamplerOfEachBatch(Input& input, double part);
+
 // `share` of the time is spent waiting for workers to start.
 void BlameRestarts(Input& input, double share);
 

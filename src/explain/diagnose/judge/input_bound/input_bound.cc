@@ -96,11 +96,22 @@ void AddMemoryEvidence(Input& input) {
   }
 }
 
+// Of the wait, what passes outside of fetches where the training thread loads by itself: its sampler draws meanwhile, one
+// batch after the other.
+double DrawOfEachBatch(const Input& input) {
+  const Loader& loader = input.loader;
+  const double wait_ns = loader.wait_ns.mean();
+  if (loader.num_workers > 0 || loader.library != "" || wait_ns <= 0) return 0;
+  return std::clamp(1 - input.parts.total / wait_ns, 0.0, 1.0);
+}
+
 void Explain(Input& input) {
   const double draw_share = DrawShare(input.rank, input.loader);
   const double restart_share = EpochStartShare(input.rank, input.loader) - draw_share;
   const FetchParts& parts = input.parts;
   if (draw_share > input.finding.share / 2) return BlameSampler(input, draw_share);
+  if (const double drawing = DrawOfEachBatch(input); drawing > kPartOfFetch)
+    return BlameSamplerOfEachBatch(input, drawing);
   if (input.loader.num_workers > 0 && restart_share > input.finding.share / 2)
     return BlameRestarts(input, restart_share);
   // A tail also shows as blocked time or CPU time. It is the more specific cause, so it is checked first.
