@@ -32,6 +32,7 @@ struct Waits {
   int64_t rest = 0;    // for other data
   int64_t beside = 0;  // not fed: what else the loop did
   std::string peer;    // "127.0.0.1:8000", that is asked; empty where unknown
+  std::vector<Place> where;
 
   int64_t elsewhere() const { return queued + asked; }
   bool asks() const { return asked > queued; }
@@ -55,14 +56,19 @@ Waits WaitsOf(const View& view) {
   Waits waits;
   const auto lines = LinesFedBy(record::ParseJson(view.Fact("fed_by").value_or("")), waits.peer);
   if (lines.empty()) return waits;
+  const auto is_elsewhere = [&](const HotLine& line) {
+    return line.share == Share::kDataWait && !line.in_iterator && lines.contains({line.file, line.line});
+  };
+  double all = 0;
   for (const HotLine& line : view.lead().info->hot_lines) {
+    all += static_cast<double>(line.samples);
     if (line.share == Share::kHostOther && line.part == record::HostOther::kUnnamed)
       waits.beside += line.samples;
     if (line.share != Share::kDataWait) continue;
-    const bool elsewhere = !line.in_iterator && lines.contains({line.file, line.line});
     const bool queued = line.activity == record::Activity::kQueue;
-    (!elsewhere ? waits.rest : queued ? waits.queued : waits.asked) += line.samples;
+    (!is_elsewhere(line) ? waits.rest : queued ? waits.queued : waits.asked) += line.samples;
   }
+  waits.where = PlacesOf(view.lead().info->hot_lines, is_elsewhere, all);
   return waits;
 }
 
@@ -149,7 +155,7 @@ std::string TitleOf(const Finding& finding, const Waits& waits, const Balance& b
 
 std::vector<std::string> FixesOf(const Waits& waits, const Balance& balance, const Makers& makers) {
   const std::string more = fmt::format(
-      "{} to make batches instead of {}, each with a core or a device of its own, keep up with the training",
+      "{} such processes instead of {}, each with a core or a device of its own, keep up with the training",
       makers.wanted, makers.now);
   if (!waits.asks()) return {more};
   std::vector<std::string> fixes = {
@@ -184,7 +190,7 @@ void Predict(const View& view, const Waits& waits, const Makers& makers, Finding
       "replay of the recorded steps with {}, on the cores that are left; the share of the wait, {} to {} of "
       "the step, is told from {} samples",
       waits.asks() ? "batches that are made while the training computes"
-                   : fmt::format("{} that make batches instead of {}", makers.wanted, makers.now),
+                   : fmt::format("{} such processes instead of {}", makers.wanted, makers.now),
       FormatPercent(share.low), FormatPercent(share.high),
       FormatCount(static_cast<double>(waits.elsewhere() + waits.beside)));
 }
@@ -204,6 +210,7 @@ std::optional<Finding> FromElsewhere(const View& view, Finding finding, Diagnosi
   const Makers makers = MakersOf(balance, beside.size());
   const EvidenceBuilder evidence(finding);
   finding.cause = "rollout-elsewhere";
+  if (!waits.where.empty()) finding.where = waits.where;
   finding.title = TitleOf(finding, waits, balance);
   finding.fix = FixesOf(waits, balance, makers);
   evidence.FromHook("the training waits", finding.share * step_ns / 1e6, "ms per step");

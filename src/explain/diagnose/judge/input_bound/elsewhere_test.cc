@@ -55,7 +55,7 @@ TEST(ElsewhereTest, IsRaisedForAQueueThatAnotherProcessFills) {
   const Finding& finding = *FindingIn(diagnosis, "input-bound");
   EXPECT_THAT(finding.title, HasSubstr("60 % of the time at train.py:31 for what another process makes"));
   EXPECT_THAT(finding.title, HasSubstr("making a batch takes 250 ms, training on it 100 ms, 2.5 to one"));
-  EXPECT_THAT(finding, Advises("3 to make batches instead of 1"));
+  EXPECT_THAT(finding, Advises("3 such processes instead of 1"));
   EXPECT_NEAR(finding.speedup.expected, 2.5, 0.1) << "three of them end the wait";
   EXPECT_NEAR(finding.speedup.low, 1 / (1 - 0.6 * 2 / 3), 0.05) << "unless the training asks first";
   EXPECT_THAT(diagnosis, LeavesOpen("what limits the process"));
@@ -83,7 +83,7 @@ TEST(ElsewhereTest, AnAnswerIsAskedForWhileTheTrainingComputes) {
   EXPECT_THAT(finding.title, HasSubstr("for the answers of 127.0.0.1:8000"));
   EXPECT_THAT(finding.title, HasSubstr("making a batch takes 150 ms, training on it 100 ms, 1.5 to one"));
   EXPECT_THAT(finding.fix.front(), HasSubstr("ask for the next batch before training on this one"));
-  EXPECT_THAT(finding, Advises("and 2 to make batches instead of 1"));
+  EXPECT_THAT(finding, Advises("and 2 such processes instead of 1"));
   EXPECT_NEAR(finding.speedup.expected, 250.0 / 150, 0.1);
 }
 
