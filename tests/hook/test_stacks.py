@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 
 import pytest
+from hook_package import load
 from sampled_training import Training, act, beside, does, most, needs_columns, needs_lock, stacks
 
 pytestmark = needs_lock
@@ -179,6 +180,20 @@ def test_an_event_loop_that_waits_for_a_socket_waits_for_another_process():
 def test_an_event_loop_that_only_sleeps_waits_for_no_process():
     seen = before(lambda: asyncio.run(asyncio.sleep(0.05)))
     assert (does(seen), most(seen, "feeds")) == (act.FUTURE, stacks.RECEIVES)
+
+
+def test_the_lines_that_wait_for_another_process_are_told_once_and_what_asks_there_counts_with_them(monkeypatch):
+    lines, said = load("sampling.lines"), []
+    monkeypatch.setattr(lines.hook, "fact", lambda key, value: said.append((key, value)))
+    sampler = object.__new__(lines.Sampler)  # without its thread
+    sampler.fed_by = {}
+    answer = stacks.Sample("train.py", 3, "main", "", act.NETWORK, stacks.FROM_PROCESS, "127.0.0.1:8000")
+    question = answer._replace(feeds=stacks.NOTHING, peer="")
+    assert sampler.with_process(question) == question
+    assert sampler.with_process(answer) == sampler.with_process(answer) == answer
+    assert sampler.with_process(question).feeds == stacks.FROM_PROCESS
+    assert sampler.with_process(question._replace(line=4)).feeds == stacks.NOTHING
+    assert said == [("fed_by", [{"file": "train.py", "line": 3, "peer": "127.0.0.1:8000"}])]
 
 
 def test_a_future_is_received():
