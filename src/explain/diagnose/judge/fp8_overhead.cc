@@ -216,8 +216,8 @@ std::optional<Finding> FromFp8(const View& view) {
   finding.share = share;
   finding.cause = "fp8-overhead";
   finding.title = fmt::format(
-      "FP8 costs more than it saves in {} of {} scaled products, {} of the step: preparing their operands takes "
-      "{}, and in 16 bits the products would take only {} more.",
+      "FP8 costs more than it saves in {} of {} scaled products, {} of the step: in the trace, preparing their "
+      "operands takes {}, and in 16 bits the products would take only {} more.",
       losing.size(), products.size(), FormatPercent(share), Together(losing, &Product::prepares_ns),
       Together(losing, &Product::saves_ns));
   finding.fix = FixesOf(losing, ProgramOf(*rank.info).compiled);

@@ -64,7 +64,7 @@ TEST(Fp8OverheadTest, IsRaisedByCastsThatTakeMoreThanSmallProductsSave) {
   const Finding& finding = *FindingIn(diagnosis, "inefficient-kernels");
   EXPECT_NEAR(finding.share, 0.15, 0.002);
   EXPECT_THAT(finding.title, HasSubstr("in 1 of 1 scaled products, 15 % of the step"));
-  EXPECT_THAT(finding.title, HasSubstr("preparing their operands takes 1.5 s"));
+  EXPECT_THAT(finding.title, HasSubstr("in the trace, preparing their operands takes 1.5 s"));
   EXPECT_THAT(finding, Advises("keep the layers of these products in 16 bits: (512, 512) x (512, 512)"));
   EXPECT_NEAR(finding.speedup.expected, 1 / 0.85, 0.01);
   EXPECT_GT(finding.speedup.low, 1.1);
