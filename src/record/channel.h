@@ -76,8 +76,8 @@ enum class EventKind : uint16_t {
   // torch.distributed called on the training thread. id: 0; a: bytes; b: 1 if it reduces.
   kCollective = 8,
   // The line sampler, begin = end. a: line id of the .jsonl file; b: EventKind the thread was inside, 0 none;
-  // c: Activity; d: 1 in the iterator that the training loop goes through, 2 in its body while it waits to
-  // receive something. In a loader worker, which has a sampler of its own, id: the loader it fetches for.
+  // c: Activity; d: 1 in the iterator that the training loop goes through, 2 in its body while it waits to receive
+  // something, 3 if another process makes it. In a loader worker, with a sampler of its own, id: its loader.
   kLine = 9,
   // torch.cuda.synchronize and similar calls.
   kSync = 10,

@@ -32,6 +32,8 @@ constexpr int kStepsInARow = 4;
 
 // Before that many steps no median says which one is slow.
 constexpr uint64_t kStepsForMedian = 10;
+// What `d` says of a sample that saw the thread wait for what another process makes.
+constexpr int64_t kFromProcess = 3;
 // What `b` says of a backward pass.
 constexpr int64_t kExchanged = 1;
 
@@ -320,11 +322,12 @@ void HostSteps::CountLineHit(const ChannelRecord& hit, const std::vector<Segment
   });
   if (inside == segments.end()) return;
   LineHit key = {inside->share, inside->part, hit.a, record::ActivityNumbered(hit.c), hit.d == 1, slow};
-  if (inside->before_forward && training_loaders_.empty()) {
+  if (inside->before_forward) {
+    const bool feeds = hit.d == kFromProcess || (hit.d > 0 && training_loaders_.empty());
     if (feeding_.all >= kManySamples) feeding_ = {feeding_.all / 2, feeding_.seen / 2};
     ++feeding_.all;
-    feeding_.seen += hit.d > 0;
-    if (hit.d > 0) key.share = Share::kDataWait;
+    feeding_.seen += feeds;
+    if (feeds) key.share = Share::kDataWait;
   }
   if (inside->computes && key.share != Share::kDataWait) {
     if (computing_.all >= kManySamples) computing_ = {computing_.all / 2, computing_.seen / 2};
@@ -422,7 +425,7 @@ record::Step HostSteps::WithFeeding(const HeldStep& held) const {
     step.share_ns[Index(Share::kHostOther)] -= whole_ns;
     step.host_other_ns[static_cast<size_t>(HostOther::kUnnamed)] -= whole_ns;
   };
-  const double fed = training_loaders_.empty() ? feeding_.ratio() : 0;
+  const double fed = feeding_.ratio();
   if (fed > 0) counts_as(Share::kDataWait, fed * static_cast<double>(held.before_forward_ns));
   if (held.computes_ns > 0) {
     const double computing = computing_.all < kMinSamples ? 1 : computing_.ratio();
@@ -439,7 +442,9 @@ HostSteps::HeldStep HostSteps::StepOf(std::vector<ChannelRecord> events, uint16_
   std::stable_sort(events.begin(), events.end(), [](const ChannelRecord& a, const ChannelRecord& b) {
     return a.begin_ns != b.begin_ns ? a.begin_ns < b.begin_ns : a.end_ns > b.end_ns;
   });
+  const bool had_loader = !training_loaders_.empty();
   if (stepped_) LearnTrainingLoaders(events);
+  if (!had_loader && !training_loaders_.empty()) feeding_ = {};  // what else seemed to feed it did not
 
   HeldStep held;
   record::Step& step = held.step;

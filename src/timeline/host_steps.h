@@ -13,7 +13,8 @@
 // of its own. No event covers these; what tells them from other work in the loop are the samples of the line
 // sampler. Time that no event covers before a forward pass is data_wait in the ratio in which the latest such
 // samples saw the thread wait for a batch, or run the iterator that the loop goes through. The first steps are
-// held back until there are enough samples to tell.
+// held back until there are enough samples to tell. Where a DataLoader gives the batches, only waits for other processes
+// count: for those that answer its prompts.
 //
 // Where no optimizer ever steps (an evaluation, weights that are updated by hand), a batch counts as a step: from
 // one batch that a loader delivers to the next, or from one forward pass to the next that has a backward pass

@@ -126,6 +126,28 @@ TEST(HostStepsTest, WhereALoaderFeedsTheStepsAQueueBesideItIsOtherWork) {
   EXPECT_EQ(done[0].share_ns[Index(Share::kDataWait)], 40);
 }
 
+TEST(HostStepsTest, WhatAnotherProcessAnswersFeedsTheStepsBesideALoaderOfPrompts) {
+  HostSteps steps;
+  std::vector<Step> done;
+  for (int64_t at = 1000; at < 3000; at += 100) {
+    std::vector<ChannelRecord> events = UsualStep(at);
+    events.insert(events.begin(), Hit(at - 3, record::Activity::kNetwork, 3));
+    done = Feed(steps, events);
+  }
+  EXPECT_EQ(done[0].share_ns[Index(Share::kDataWait)], 45) << "5 ns before the loader is asked";
+}
+
+TEST(HostStepsTest, AnAnswerWithinACollectiveIsTheCollectives) {
+  HostSteps steps;
+  std::vector<Step> done;
+  for (int64_t at = 1000; at < 3000; at += 100) {
+    done = Feed(steps, StepWithoutLoader(at, {Event(EventKind::kCollective, at, at + 40),
+                                              Hit(at + 10, record::Activity::kNetwork, 3)}));
+  }
+  EXPECT_EQ(done[0].share_ns[Index(Share::kDataWait)], 0);
+  EXPECT_EQ(done[0].share_ns[Index(Share::kCommExposed)], 40);
+}
+
 TEST(HostStepsTest, TheLoaderOfAValidationDoesNotFeedTheTrainingAfterIt) {
   HostSteps steps;
   Feed(steps, StepWithoutLoader(1000, {}));

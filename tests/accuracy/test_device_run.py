@@ -10,7 +10,7 @@ from collections import Counter
 import exam
 import pytest
 from device import run
-from device.causes import ANY, BFLOAT16, CAUSES, LATER, LATER_FROM
+from device.causes import ANY, BFLOAT16, CAUSES, LATER
 from device.examine import examine, forbidden, prediction, what_if_of
 from device.hardware import DEVICES
 from device.pair import period_of
@@ -64,14 +64,14 @@ def seed_of(cause: str) -> int:
 @pytest.mark.long
 def test_every_cause_has_its_plant_and_its_turn():
     assert set(PLANTS) == set(CAUSES)
-    later = {cause_of(seed) for seed in range(LATER_FROM, LATER_FROM + 2 * len(LATER))}
+    later = {cause_of(first + 1) for first in LATER.values()}
     assert later == set(LATER), "which leave the seeds of the others to them"
     assert {cause_of(seed) for seed in range(2 * len(CAUSES))} | later == set(CAUSES)
 
 
 @pytest.mark.long
 def test_what_is_computed_again_is_a_part_of_the_forward_pass():
-    pair = generated(LATER_FROM)
+    pair = generated(LATER["recomputation"])
     assert pair.before.recompute and not pair.after.recompute
     again = [op for op in layout_of(pair.before).backward if op.again]
     once = layout_of(pair.after)

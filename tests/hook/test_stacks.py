@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
+import http.server
 import io
 import json
 import logging
@@ -14,10 +16,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+import urllib.request
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 
 import pytest
+from hook_package import load
 from sampled_training import Training, act, beside, does, most, needs_columns, needs_lock, stacks
 
 pytestmark = needs_lock
@@ -75,6 +79,121 @@ def test_a_pipe_of_processes_is_a_queue():
     here, there = multiprocessing.Pipe()
     seen = beside(here.recv, lambda: there.send(1))
     assert (does(seen), most(seen, "feeds")) == (act.QUEUE, stacks.RECEIVES)
+
+
+# ---- what another process makes ----
+
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    """A server that takes its time."""
+
+    def do_GET(self) -> None:
+        time.sleep(0.05)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"1")
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.do_GET()
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/generate"
+        server.shutdown()
+
+
+def before(body: Callable[[], object], release: Callable[[], object] = lambda: None) -> list:
+    """Samples of a loop that calls `body`, from its second turn on, and then steps."""
+
+    def train(training: Training) -> None:
+        while not training.over:
+            if training.steps:
+                body()
+            training.step()
+
+    training = Training(train)
+    seen = training.sampled()
+    release()
+    training.thread.join()
+    return seen
+
+
+def test_a_queue_that_another_process_fills_feeds_the_step():
+    line = multiprocessing.get_context("spawn").Queue()
+    seen = before(lambda: line.get(), lambda: line.put(1))
+    assert (does(seen), most(seen, "feeds")) == (act.QUEUE, stacks.FROM_PROCESS)
+    line.close()
+    line.join_thread()
+
+
+def test_a_queue_of_the_scripts_own_thread_is_no_other_process():
+    line: queue.Queue = queue.Queue()
+    assert most(before(lambda: line.get(), lambda: line.put(1)), "feeds") == stacks.RECEIVES
+
+
+@pytest.mark.parametrize("data", [None, b"prompts"])
+def test_the_answer_of_a_server_on_this_machine_feeds_the_step(url, data):
+    seen = before(lambda: urllib.request.urlopen(url, data).read())
+    assert (does(seen), most(seen, "feeds")) == (act.NETWORK, stacks.FROM_PROCESS)
+    assert most(seen, "peer") == url.split("/")[2]
+
+
+def test_an_answer_after_the_step_is_one_to_a_report_or_an_upload(url):
+    seen = beside(lambda: urllib.request.urlopen(url, b"metrics").read())
+    assert (does(seen), most(seen, "feeds")) == (act.NETWORK, stacks.NOTHING)
+
+
+def test_a_download_is_no_answer_of_a_process_that_works_for_us(url, monkeypatch):
+    monkeypatch.setattr(stacks, "THIS_MACHINE", ("127.9.",))
+    seen = before(lambda: urllib.request.urlopen(url).read())
+    assert (does(seen), most(seen, "feeds")) == (act.NETWORK, stacks.NOTHING)
+
+
+@needs_columns
+def test_a_socket_is_received_from():
+    here, there = socket.socketpair()
+    seen = before(lambda: here.recv(1), lambda: there.send(b"1"))
+    assert (does(seen), most(seen, "feeds")) == (act.NETWORK, stacks.FROM_PROCESS)
+    here.close()
+    there.close()
+
+
+def test_an_event_loop_that_waits_for_a_socket_waits_for_another_process():
+    async def answered() -> None:
+        here, there = socket.socketpair()
+        reader, writer = await asyncio.open_connection(sock=here)
+        asyncio.get_running_loop().call_later(0.05, there.send, b"1")
+        await reader.readexactly(1)
+        writer.close()
+        there.close()
+
+    seen = before(lambda: asyncio.run(answered()))
+    assert (does(seen), most(seen, "feeds")) == (act.FUTURE, stacks.FROM_PROCESS)
+
+
+def test_an_event_loop_that_only_sleeps_waits_for_no_process():
+    seen = before(lambda: asyncio.run(asyncio.sleep(0.05)))
+    assert (does(seen), most(seen, "feeds")) == (act.FUTURE, stacks.RECEIVES)
+
+
+def test_the_lines_that_wait_for_another_process_are_told_once_and_what_asks_there_counts_with_them(monkeypatch):
+    lines, said = load("sampling.lines"), []
+    monkeypatch.setattr(lines.hook, "fact", lambda key, value: said.append((key, value)))
+    sampler = object.__new__(lines.Sampler)  # without its thread
+    sampler.fed_by = {}
+    answer = stacks.Sample("train.py", 3, "main", "", act.NETWORK, stacks.FROM_PROCESS, "127.0.0.1:8000")
+    question = answer._replace(feeds=stacks.NOTHING, peer="")
+    assert sampler.with_process(question) == question
+    assert sampler.with_process(answer) == sampler.with_process(answer) == answer
+    assert sampler.with_process(question).feeds == stacks.FROM_PROCESS
+    assert sampler.with_process(question._replace(line=4)).feeds == stacks.NOTHING
+    assert said == [("fed_by", [{"file": "train.py", "line": 3, "peer": "127.0.0.1:8000"}])]
 
 
 def test_a_future_is_received():

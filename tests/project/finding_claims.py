@@ -50,6 +50,9 @@ GIVEN = {
     "    optimizer.step()\n"
     "    optimizer.zero_grad()",
     "N": "N = 3",
+    "steps": "steps = 3",
+    "prompts": "prompts = iter(range(steps + 1))",
+    "generate": "def generate(prompt):\n    return images, labels",
     "step": "step = 500",
     "rank": "rank = 0",
     "path": "path = 'checkpoint.pt'",
@@ -83,7 +86,7 @@ GIVEN = {
 # Names that mean something else in one block than in the others.
 INSTEAD = {
     "comm-bound 3": {"model": "model = ddp_model"},
-    "input-bound 7": {
+    "input-bound 8": {
         "loader": "from torchvision import datasets, transforms\n"
         "loader = DataLoader(datasets.ImageFolder('photos/train', transforms.ToTensor()), batch_size=4)"
     },
@@ -103,10 +106,11 @@ CLAIMS = {
     "assert all(torch.equal(value, before[name]) for name, value in torch.load(path).items())\n"
     "assert not all(torch.equal(value, before[name]) for name, value in model.state_dict().items())",
     "host-other 3": "assert gc.get_freeze_count() > 0 and not gc.isenabled()",
-    "input-bound 5": "assert [tuple(x.shape) for x, y in loader] == [(64, 64)] * 64",
-    "input-bound 7": "assert sum(len(labels) for images, labels in loader) == 24",
-    "input-bound 8": "assert sum(len(labels) for images, labels in loader) == 24\nloader.close()",
+    "input-bound 4": "assert not coming.exception() and len(batch) == 2",
+    "input-bound 6": "assert [tuple(x.shape) for x, y in loader] == [(64, 64)] * 64",
+    "input-bound 8": "assert sum(len(labels) for images, labels in loader) == 24",
     "input-bound 9": "assert sum(len(labels) for images, labels in loader) == 24\nloader.close()",
+    "input-bound 10": "assert sum(len(labels) for images, labels in loader) == 24\nloader.close()",
     "straggler 2": "assert saved == [model]",
     "sync-bound 2": "assert len(logged) == 1 and not total",
     "frozen-network 2": "assert not backbone.training and not any(p.requires_grad for p in backbone.parameters())",

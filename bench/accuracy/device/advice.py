@@ -82,6 +82,8 @@ def _other(program: Program, cause: str, text: str) -> Program:
 
 
 def _kernels(program: Program, cause: str, text: str) -> Program:
+    if cause == "fp8-overhead":
+        return replace(program, fp8=False)
     return replace(program, optimizer_impl="fused") if "fused=true" in text else replace(program, compiled=True)
 
 

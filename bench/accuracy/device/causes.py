@@ -21,6 +21,7 @@ class Cause:
     forbids: tuple[str, ...] = ()
     # First findings that are wrong even if they promise nothing.
     never: tuple[str, ...] = ()
+    what_if: bool = True  # whether `explain --what-if` knows the change; else the finding alone says what it gains
 
 
 SYNC = ("sync", "launch")
@@ -55,6 +56,7 @@ CAUSES: dict[str, Cause] = {
     "single-step": Cause("", ("*",), "", (), (ANY,), ("healthy",)),
     # Whether the activations would fit is not known: it is named, and its price said, and nothing promised.
     "recomputation": Cause("no-recompute", ("recomputation", "healthy"), "recomputed"),
+    "fp8-overhead": Cause("16-bits", ("inefficient-kernels fp8-overhead",), "cost", ("launch",), what_if=False),
 }
 # Of which there are pairs from a seed of their own on, so that the others keep theirs.
-LATER, LATER_FROM = ("recomputation",), 100_000
+LATER = {"recomputation": 100_000, "fp8-overhead": 200_000}

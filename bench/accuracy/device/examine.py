@@ -99,7 +99,9 @@ def helped(fullbore: Path) -> str:
 
 
 def what_if_of(pair: Pair) -> str:
-    """The planted cure in the words of `explain --what-if`."""
+    """The planted cure in the words of `explain --what-if`; empty where it has none."""
+    if not pair.rule.what_if:
+        return ""
     return pair.detail if "=" in pair.detail else pair.rule.change
 
 

@@ -11,9 +11,11 @@ from .silicon import SIZE, Silicon
 
 
 class Layers:
-    """A model while it is written down. `precision` is fp32, tf32, amp-bf16, amp-fp16 or bf16."""
+    """A model while it is written down. `precision` is fp32, tf32, amp-bf16, amp-fp16 or bf16; with `fp8`, those linear
+    layers multiply in it whose dimensions are multiples of 16."""
 
-    def __init__(self, silicon: Silicon, precision: str) -> None:
+    def __init__(self, silicon: Silicon, precision: str, fp8: bool = False) -> None:
+        self.fp8 = fp8
         self.silicon, self.device, self.precision = silicon, silicon.device, precision
         self.forward: list[Op] = []
         self._backward: list[list[Op]] = []
@@ -57,6 +59,9 @@ class Layers:
         self._backward.append([backward_of("ToCopyBackward0", (call,), chain=chain)])
 
     def linear(self, m: int, k: int, n: int, bias: bool = True) -> None:
+        if self.fp8 and m % 16 == k % 16 == n % 16 == 0:
+            self._scaled_linear(m, k, n)
+            return
         dtype, gemm = self.low, self.silicon.gemm
         self._cast(k * n)
         name = "aten::addmm" if bias else "aten::mm"
@@ -75,6 +80,35 @@ class Layers:
         if bias:
             ops.append(self._parameter(n))
         self._backward.append(ops)
+
+    def _scaled_linear(self, m: int, k: int, n: int) -> None:
+        """Both operands are scaled and cast first; in the backward pass, so is the gradient."""
+
+        def product(*sides: int) -> OpCall:
+            rows, depth, columns = sides
+            dims = [[rows, depth], [depth, columns], [1], [1], [], [], []]
+            return OpCall("aten::_scaled_mm", (self.silicon.gemm(rows, columns, depth, "fp8"),), shapes(dims, "fp8"))
+
+        self.forward += [*self._scaled(m * k), *self._scaled(k * n), Op((), (product(m, k, n),))]
+        back = backward_of("matmul_with_hp_or_float8_argsBackward", (product(m, n, k), product(n, m, k)))
+        self._backward.append([*self._scaled(m * n), back, self._parameter(k * n)])
+
+    def _scaled(self, numel: int) -> list[Op]:
+        """Searches a tensor for its largest element, scales it and casts it, an operator after the other."""
+        e, of = SIZE[self.low], self.low
+
+        def step(name: str, functor: str, size: float) -> OpCall:
+            return OpCall(name, (self.silicon.pointwise(functor, numel, size, of),), shapes([[numel]], of))
+
+        largest = self.silicon.memory_bound("reduction", names.largest(of), e * numel, numel)
+        calls = (
+            step("aten::abs", "AbsFunctor", 2 * e * numel),
+            OpCall("aten::max", (largest,), shapes([[numel]], of)),
+            step("aten::mul", "MulFunctor", 2 * e * numel),
+            step("aten::clamp", "clamp_scalar_kernel_impl", 2 * e * numel),
+            step("aten::copy_", "float8_copy_kernel_cuda", (e + 1) * numel),
+        )
+        return [Op((), (call,), before_ns=4_000) for call in calls]
 
     def conv(self, batch: int, c: int, side: int, out: int, r: int, stride: int = 1) -> int:
         """Returns the side of the result."""

@@ -10,7 +10,7 @@ C_TYPES = {"fp32": "float", "tf32": "float", "fp16": "__half", "bf16": "__nv_bfl
 
 def gemm(device: Device, dtype: str, layout: str) -> str:
     if device.vendor == "amd":
-        kind = {"fp32": "S_B", "tf32": "S_MX_B", "fp16": "HHS_BH", "bf16": "BBS_BH"}[dtype]
+        kind = {"fp32": "S_B", "tf32": "S_MX_B", "fp16": "HHS_BH", "bf16": "BBS_BH", "fp8": "F8BS_BH"}[dtype]
         side = {"tn": "Alik_Bljk", "nn": "Ailk_Bljk", "nt": "Ailk_Bjlk"}[layout]
         return f"Cijk_{side}_{kind}_Bias_HA_S_SAV_UserArgs_MT128x128x32_MI16x16x1_SN_LDSB1_AFC1_AFEM1_AFEM1_ASEM1"
     short = {"fp16": "fp16", "bf16": "bf16"}.get(dtype, "")
@@ -26,7 +26,8 @@ def gemm(device: Device, dtype: str, layout: str) -> str:
     if dtype == "fp32":
         name = f"cutlass_80_simt_sgemm_128x128_8x4_{layout}_align1"
         return f"void cutlass::Kernel2<{name}>({name}::Params)"
-    formats = {"tf32": "f32f32_tf32f32_f32", "fp16": "f16f16_f16f32_f32", "bf16": "bf16bf16_bf16f32_f32"}[dtype]
+    formats = {"tf32": "f32f32_tf32f32_f32", "fp16": "f16f16_f16f32_f32", "bf16": "bf16bf16_bf16f32_f32"}
+    formats = {**formats, "fp8": "e4m3bf16_e4m3f32_f32"}[dtype]
     return f"sm90_xmma_gemm_{formats}_{layout}_n_tilesize128x128x64_warpgroupsize2x1x1_execute_segment_k_off_kernel"
 
 
@@ -110,6 +111,11 @@ def softmax(dtype: str, backward: bool) -> str:
 def reduction(dtype: str) -> str:
     of = TYPE_NAMES[dtype]
     return f"void at::native::reduce_kernel<512, 1, at::native::ReduceOp<{of}, at::native::sum_functor<{of}, float> > >"
+
+
+def largest(dtype: str) -> str:
+    of = TYPE_NAMES[dtype]
+    return f"void at::native::reduce_kernel<512, 1, at::native::ReduceOp<{of}, at::native::MaxNanFunctor<{of}> > >"
 
 
 def embedding(dtype: str, backward: bool) -> str:

@@ -71,6 +71,7 @@ class Op:
 
 
 TYPE_NAMES = {"fp32": "float", "tf32": "float", "fp16": "c10::Half", "bf16": "c10::BFloat16", "int64": "long int"}
+TYPE_NAMES["fp8"] = "c10::Float8_e4m3fn"
 
 
 def shapes(dims: list[list[int]], dtype: str) -> str:

@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
-from .causes import CAUSES, LATER, LATER_FROM
+from .causes import CAUSES, LATER
 from .pair import Pair, Unsuitable, losses, tried, true_share
 from .plants import PLANTS
 from .program import Program
@@ -27,7 +27,9 @@ HEALTHY_AT_MOST = 0.035  # of any loss
 
 def cause_of(seed: int) -> str:
     """Seeds 2k and 2k+1 plant the same."""
-    kinds = LATER if seed >= LATER_FROM else [cause for cause in CAUSES if cause not in LATER]
+    kinds = [cause for cause in CAUSES if cause not in LATER]
+    for cause, first in LATER.items():
+        kinds = [cause] if seed >= first else kinds
     return kinds[(seed // 2) % len(kinds)]
 
 

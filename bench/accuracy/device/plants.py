@@ -224,6 +224,13 @@ def plant_recomputation(rng: random.Random, key: str) -> Pair:
     return pair_of(replace(base, recompute=True), base, "computes each block again in the backward pass")
 
 
+def plant_fp8(rng: random.Random, key: str) -> Pair:
+    wanted = Base(margin=(2.0, 4.0), families=("transformer",), devices=("h100",), precision="bf16", compiled=0.0)
+    base = draw_base(rng, key, replace(wanted, size=("small", "medium", "medium")))
+    base = replace(base, shapes=True)
+    return pair_of(replace(base, fp8=True), base, "multiplies small matrices in FP8")
+
+
 PLANTS: dict[str, Callable[[random.Random, str], Pair]] = {
     "healthy": plant_healthy,
     "item": plant_item,
@@ -249,4 +256,5 @@ PLANTS: dict[str, Callable[[random.Random, str], Pair]] = {
     "unexplained": plant_unexplained,
     "single-step": plant_single_step,
     "recomputation": plant_recomputation,
+    "fp8-overhead": plant_fp8,
 }

@@ -22,6 +22,7 @@ class Program:
     precision: str  # fp32, tf32, amp-bf16, amp-fp16, bf16
     optimizer: str = "AdamW"  # SGD, Adam, AdamW
     optimizer_impl: str = "foreach"  # loop, foreach, fused
+    fp8: bool = False  # linear layers, each tensor scaled by its largest element (torchao's dynamic scaling)
     compiled: bool = False
     graphs: bool = False
     recompute: bool = False  # each block's forward pass again in the backward pass, instead of its activations kept

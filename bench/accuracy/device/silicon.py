@@ -14,7 +14,7 @@ from . import names
 from .hardware import Device
 from .ops import Kernel
 
-SIZE = {"fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2, "uint8": 1, "int64": 8}
+SIZE = {"fp32": 4, "tf32": 4, "fp16": 2, "bf16": 2, "fp8": 1, "uint8": 1, "int64": 8}
 # Tiles of matrix kernels with how fast each is on a device that it fills.
 TILES = ((256, 128, 1.0), (128, 128, 0.97), (128, 64, 0.88), (64, 64, 0.74), (32, 64, 0.5))
 SPLIT_LIMIT = 8  # how often the sum over k is split where there are too few tiles
@@ -60,7 +60,7 @@ class Silicon:
         return self.floor_ns + max(best[0], self._memory_ns(size)), best[1]
 
     def gemm(self, m: int, n: int, k: int, dtype: str, batch: int = 1, layout: str = "tn") -> Kernel:
-        size = SIZE[dtype] * batch * (m * k + k * n + m * n)
+        size = batch * (SIZE[dtype] * (m * k + k * n) + max(2, SIZE[dtype]) * m * n)  # FP8 is written in 16 bits
         ns, fill = self._matrix("gemm", dtype, m, n, k, batch, size)
         units = dtype != "fp32" or self.device.vendor == "amd"
         name = names.gemm(self.device, dtype, layout)

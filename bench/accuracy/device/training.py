@@ -44,7 +44,7 @@ class Layout:
 @lru_cache(maxsize=64)
 def layout_of(program: Program) -> Layout:
     silicon = Silicon(program.device, program.key)
-    layers = Layers(silicon, program.precision)
+    layers = Layers(silicon, program.precision, program.fp8)
     write(program.shape, program.batch, layers)
     forward, backward = layers.forward, layers.recomputing() if program.recompute else layers.backward
     validation = _validation(program, silicon) if program.validation_every else []
@@ -57,7 +57,7 @@ def layout_of(program: Program) -> Layout:
 
 
 def _validation(program: Program, silicon: Silicon) -> list[Op]:
-    layers = Layers(silicon, program.precision)
+    layers = Layers(silicon, program.precision, program.fp8)
     write(program.shape, max(1, program.batch // VALIDATION_PART), layers)
     return layers.forward
 

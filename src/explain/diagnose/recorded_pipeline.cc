@@ -136,12 +136,12 @@ std::optional<Pipeline> TrainingPipeline(const View& view) {
   return pipeline;
 }
 
-std::optional<Pipeline> OwnPipeline(const View& view, Feeder feeder, double fetch_ns, bool on_core) {
+std::optional<Pipeline> OwnPipeline(const View& view, Feeder feeder, double fetch_ns, double fetch_cpu_ns) {
   auto pipeline = Consumer(view);
   if (!pipeline) return std::nullopt;
   pipeline->workers = feeder == Feeder::kProducer ? 1 : 0;
   pipeline->fetch_ns = {fetch_ns};
-  pipeline->fetch_cpu_ns = on_core ? fetch_ns : 0;
+  pipeline->fetch_cpu_ns = fetch_cpu_ns;
   pipeline->cores = CoresLeft(view, 1) / static_cast<double>(view.RanksBesideEachOther());
   AddHandOver(view, *pipeline);
   const auto used = view.CoresOfCommand();

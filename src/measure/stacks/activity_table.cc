@@ -1,5 +1,6 @@
 #include "measure/stacks/activity_table.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/result.h"
@@ -75,8 +76,10 @@ void ActivityTable::Add(std::string_view section, std::string_view meaning, std:
     phase ? void(method_phases_[key] = *phase) : void(method_activities_[key] = *activity);
   if (section != "waits") return;
   std::string function = key.substr(key.rfind('.') + 1);
-  const bool receives = function.size() > 1 && function.back() == '*';
-  if (receives) function.pop_back();
+  const size_t stars = function.size() - std::max<size_t>(1, function.find_last_not_of('*') + 1);
+  function.resize(function.size() - stars);
+  // From without, a client's answer to a question is not told from one to an upload.
+  const bool receives = stars > 0 && *activity != Activity::kNetwork;
   waits_[std::string(WithoutLastWord(name))][function] = {*activity, receives};
 }
 

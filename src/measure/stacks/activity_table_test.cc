@@ -27,6 +27,13 @@ TEST(ActivityTableTest, AStarMarksWhatReceivesFromAnotherThreadOrProcess) {
   EXPECT_FALSE(Table().WaitOf("queue", "qsize"));
 }
 
+TEST(ActivityTableTest, TwoStarsMarkAnotherProcessAndAnAnswerIsNotToldFromAnUpload) {
+  EXPECT_TRUE(Table().WaitOf("multiprocessing.queues", "get")->receives);
+  EXPECT_EQ(Table().WaitOf("multiprocessing.connection", "recv")->activity, Activity::kQueue);
+  EXPECT_FALSE(Table().WaitOf("http.client", "getresponse")->receives);
+  EXPECT_EQ(Table().WaitOf("http.client", "send")->activity, Activity::kNetwork);
+}
+
 TEST(ActivityTableTest, AStarAloneStandsForAllOfAPackage) {
   EXPECT_EQ(Table().WaitOf("urllib3.connection", "connect")->activity, Activity::kNetwork);
   EXPECT_EQ(Table().CallOf("cv2.resize"), Activity::kDataPreparation);

@@ -28,7 +28,7 @@ class Module(NamedTuple):
     """What the table says of one module."""
 
     purpose: int
-    waits: dict[str, tuple[int, bool]]  # function: activity, and whether it receives something; "*" for all
+    waits: dict[str, tuple[int, int]]  # function: activity, and what it receives; "*" for all
 
 
 def _read(path: str) -> dict[str, list[tuple[str, str]]]:
@@ -57,13 +57,14 @@ def _pairs(section: str) -> list[tuple[int, str]]:
 
 _purposes = {name: activity for activity, name in _pairs("purposes")}
 _calls = {name: activity for activity, name in _pairs("calls")}
-_waits: dict[str, dict[str, tuple[int, bool]]] = {}
+_waits: dict[str, dict[str, tuple[int, int]]] = {}
 for _activity, _name in _pairs("waits"):
     _module, _, _function = _name.rpartition(".")
-    _starred = _function.endswith("*") and _function != "*"
-    _waits.setdefault(_module, {})[_function.rstrip("*") if _starred else _function] = (_activity, _starred)
+    _bare = _function.rstrip("*") or "*"
+    _waits.setdefault(_module, {})[_bare] = (_activity, len(_function) - len(_bare))
 
 NOTHING = Module(UNKNOWN, {})
+SENDS, RECEIVES, FROM_PROCESS = range(3)  # what a wait receives: nothing; something; something of another process
 PROCESS_WIDE = 4096  # entries of a cache, before it starts anew
 _modules: dict[str, Module] = {}
 
@@ -90,7 +91,7 @@ def of_module(name: str) -> Module:
     return known
 
 
-def of_wait(module: Module, function: str) -> tuple[int, bool] | None:
+def of_wait(module: Module, function: str) -> tuple[int, int] | None:
     return module.waits.get(function) or module.waits.get("*")
 
 

@@ -128,7 +128,7 @@ def _resolved(frame: FrameType, chain: list[Any], more: list[str]) -> str:
     if found is None:
         return ""
     for name in names[:-1]:
-        found = _member(found, name)
+        found = member(found, name)
         if found is None:
             return ""
     return _dotted(found, names[-1]) if names else _name_of(found)
@@ -152,7 +152,8 @@ def local(frame: FrameType, name: str) -> Any:
     return variable(frame, name) if holds_others() else None
 
 
-def _member(of: Any, name: str) -> Any:
+def member(of: Any, name: str) -> Any:
+    """An attribute of its own; None where there is none."""
     try:
         return object.__getattribute__(of, "__dict__").get(name)
     except AttributeError as error:

@@ -21,9 +21,10 @@ from typing import Any
 from ..core import channel, steps
 from ..core.frames import text_of_cell
 from ..core.runtime import Thread, clock, hook, never_interrupted
+from .activities import NETWORK
 from .growth import Growth
 from .levels import levels
-from .stacks import Loop, Sample, all_wait, read
+from .stacks import FROM_PROCESS, NOTHING, Loop, Sample, all_wait, read
 
 SPARSE_S, DENSE_S = 0.05, 0.01
 JITTER = 0.5  # of the period, to either side: a loop of the same period must not always be met at the same line
@@ -31,6 +32,7 @@ BUDGET = 0.004  # of the time: what sampling may cost, in time on a core
 SAMPLES_TO_JUDGE = 100  # after each so many, the density is chosen anew
 SAMPLES_ENOUGH = 1000  # they tell a share of 30 % with a standard error of 1.5 points; twenty a second add to that
 MUCH_BESIDE = 0.05  # of the samples, outside all that the hook times: the threshold of the finding host-other
+MAX_PLACES = 8  # that wait for other processes: a loop has one or two
 STOP_S = 1.0  # how long the interpreter's exit waits at most for a sample in progress, which takes microseconds
 
 
@@ -82,6 +84,7 @@ class Sampler:
         self.ident = ident
         self.thread = thread
         self.known: dict[tuple[str, int], int] = {}
+        self.fed_by: dict[tuple[str, int], str] = {}
         self.loop = Loop()
         self.density = Density()
         self.growth = Growth()
@@ -135,7 +138,21 @@ class Sampler:
             steps.look_soon()
         seen = read(stack, self.loop) if stack else None
         if seen is not None:
+            seen = self.with_process(seen)
             hook.record(channel.LINE, 0, number, now, now, self.number_of(seen), phase, seen.activity, seen.feeds)
+
+    def with_process(self, seen: Sample) -> Sample:
+        """Keeps the places that wait for what another process makes, and for which one, as far as that is known. What
+        else of the network is seen there asks for it."""
+        where = (seen.file, seen.line)
+        if where in self.fed_by:
+            asks = seen.activity == NETWORK and seen.feeds == NOTHING
+            return seen._replace(feeds=FROM_PROCESS) if asks else seen
+        if seen.feeds == FROM_PROCESS and len(self.fed_by) < MAX_PLACES:
+            self.fed_by[where] = seen.peer
+            places = [{"file": file, "line": line, "peer": peer} for (file, line), peer in self.fed_by.items()]
+            hook.fact("fed_by", places)
+        return seen
 
     def number_of(self, seen: Sample) -> int:
         where = (seen.file, seen.line)

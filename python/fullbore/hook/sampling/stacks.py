@@ -8,23 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from types import CodeType, FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..core.frames import STANDARD_LIBRARY, is_user_file, user_frame
 from . import activities as act
 from . import hooked
 from .hooked import module_of
-from .instructions import CALL, INDEX, INTERPRETER, LOOP, executing, local
+from .instructions import CALL, INDEX, INTERPRETER, LOOP, executing, local, member
 from .levels import Level, innermost_of_user
 
-# What feeds the steps: in the iterator that the loop goes through, or in its body, waiting to receive something.
-NOTHING, ITERATOR, RECEIVES = range(3)
+# What feeds the steps: in the iterator that the loop goes through, or in its body, waiting to receive something; of
+# another process, if it is known to be one.
+NOTHING, ITERATOR, RECEIVES, FROM_PROCESS = range(4)
 NOT_DATA = (act.LOGGING, act.PLOTTING, act.METRICS, act.ENVIRONMENT)
 # A library that calls the user's code is what that code is for, except for those that only wrap a loop or a call.
 ACROSS_USER_CODE = (act.METRICS, act.ENVIRONMENT, act.DATA_PREPARATION, act.TOKENISING)
 IMPORTING = "importlib._bootstrap"  # the module whose code runs an import
 CO_GENERATOR = 0x20
 MAX_CODES = 4096
+RECEIVING_CALLS = ("socket.socket.recv", "socket.socket.recv_into", "zmq.sugar.socket.Socket.recv")
+THIS_MACHINE = ("127.", "localhost", "::1")
 PROTOCOL_OF_AN_ENVIRONMENT = ("step", "reset")  # the methods of gym, gymnasium and dm_env
 
 
@@ -35,6 +38,15 @@ class Sample(NamedTuple):
     library: str  # whose loop it is, where the user has no line of their own in it
     activity: int
     feeds: int
+    peer: str = ""  # "127.0.0.1:8000", whose answer it waits for
+
+
+class Doing(NamedTuple):
+    """What the loop's callees do, and what they wait to receive from elsewhere."""
+
+    activity: int
+    receives: int = act.SENDS
+    at: Level | None = None  # the frame that receives it
 
 
 class Loop:
@@ -66,6 +78,10 @@ class Loop:
                 return stack[:number], at
         return stack, None
 
+    def is_before_its_step(self, own: Level) -> bool:
+        """In the order of the code: what comes after the step is no part of what it trains on."""
+        return own.offset < max(self.offsets[id(own.code)])
+
 
 def read(stack: Sequence[Level], loop: Loop) -> Sample | None:
     """None where the user has no frame on the stack."""
@@ -77,12 +93,8 @@ def read(stack: Sequence[Level], loop: Loop) -> Sample | None:
         file, line = inside.at.place()
         return Sample(file, line, inside.at.code.co_name, "", inside.activity, NOTHING)
     inner, own = loop.split(stack)
-    activity, receives = activity_of(inner, own, stack[0])
-    feeds = NOTHING
-    if own is not None and activity not in NOT_DATA and advances(own, loop):
-        feeds = ITERATOR
-    elif receives:
-        feeds = RECEIVES
+    doing = activity_of(inner, own, stack[0])
+    feeds = feeds_of(doing, own, loop)
     file, line = user.place()
     function, library = user.code.co_name, ""
     if own is not None and (id(user.code), user.line) in loop.user_lines:
@@ -90,12 +102,22 @@ def read(stack: Sequence[Level], loop: Loop) -> Sample | None:
         if found is not None:
             library = package_of(own.frame)
             (file, line), function = found.place(), found.code.co_name
-    return Sample(file, line, function, library, activity, feeds)
+    peer = peer_of(doing.at) if feeds == FROM_PROCESS else ""
+    return Sample(file, line, function, library, doing.activity, feeds, peer)
 
 
-def activity_of(inner: Sequence[Level], own: Level | None, innermost: Level) -> tuple[int, bool]:
-    """What the loop's callees do, and whether they wait to receive something from elsewhere."""
-    purpose, wait, receives = act.UNKNOWN, act.UNKNOWN, False
+def feeds_of(doing: Doing, own: Level | None, loop: Loop) -> int:
+    from_process = doing.receives == act.FROM_PROCESS and not is_download(doing.at)
+    if from_process and own is not None and loop.is_before_its_step(own):
+        return FROM_PROCESS
+    if own is not None and doing.activity not in NOT_DATA and advances(own, loop):
+        return ITERATOR
+    # An answer that comes after the step is one to what was sent: a report, an upload.
+    return RECEIVES if doing.receives and doing.activity != act.NETWORK else NOTHING
+
+
+def activity_of(inner: Sequence[Level], own: Level | None, innermost: Level) -> Doing:
+    purpose, wait = act.UNKNOWN, Doing(act.UNKNOWN)
     crossed = False  # a frame of the user's
     caller = None  # the user's innermost frame, or the loop's: what it calls is looked up
     for at in inner:
@@ -108,36 +130,68 @@ def activity_of(inner: Sequence[Level], own: Level | None, innermost: Level) -> 
             continue
         name = module_of(at.frame)
         if name == IMPORTING:  # what a module does while it is imported is not what it is for
-            purpose, wait, receives, crossed, caller = act.UNKNOWN, act.UNKNOWN, False, False, None
+            purpose, wait, crossed, caller = act.UNKNOWN, Doing(act.UNKNOWN), False, None
             continue
         module = act.of_module(name)
         if module is act.NOTHING:
             continue
         if module.purpose:
             # A progress bar is an iterator around the one that works.
-            bar = module.purpose == act.LOGGING and code.co_flags & CO_GENERATOR and (purpose or wait)
+            bar = module.purpose == act.LOGGING and code.co_flags & CO_GENERATOR and (purpose or wait.activity)
             if not crossed and not bar:
                 purpose = module.purpose
             elif crossed and purpose == act.UNKNOWN and module.purpose in ACROSS_USER_CODE:
                 purpose = module.purpose
         if not crossed:
             found = act.of_wait(module, code.co_name)
-            if found is not None:
-                wait, receives = found
+            if found is not None and (not is_answer(wait) or is_answer(Doing(*found))):
+                wait = Doing(*found, at)
     if purpose:
-        return purpose, False
-    if wait:
-        return wait, receives
+        return Doing(purpose)
+    if wait.activity:
+        return wait._replace(receives=act.FROM_PROCESS) if waits_for_descriptors(wait.at) else wait
     caller = caller or own or innermost
     now = executing(caller)
     if now.kind == CALL:
         called = act.of_call(now.callee) if now.callee else act.UNKNOWN
         if called == act.PYTHON and now.callee == "builtins.next":
             called = act.UNKNOWN
-        return called, called == act.QUEUE
+        if now.callee in RECEIVING_CALLS:
+            return Doing(called, act.FROM_PROCESS)
+        return Doing(called, act.RECEIVES if called == act.QUEUE else act.SENDS)
     if caller is not innermost:
-        return act.UNKNOWN, False
-    return {INDEX: act.DATA_PREPARATION, INTERPRETER: act.PYTHON}.get(now.kind, act.UNKNOWN), False
+        return Doing(act.UNKNOWN)
+    return Doing({INDEX: act.DATA_PREPARATION, INTERPRETER: act.PYTHON}.get(now.kind, act.UNKNOWN))
+
+
+def is_answer(wait: Doing) -> bool:
+    """A client's frames stand around the one that waits for the answer: it does not send."""
+    return wait.activity == act.NETWORK and wait.receives == act.FROM_PROCESS
+
+
+def waits_for_descriptors(at: Level | None) -> bool:
+    """Whether asyncio's loop waits for more than its own wake-up call: a socket, or a program's pipe."""
+    if at is None or at.code.co_name != "_run_once" or module_of(at.frame) != "asyncio.base_events":
+        return False
+    selector = member(local(at.frame, "self"), "_selector")
+    return len(member(selector, "_fd_to_key") or ()) > 1
+
+
+def of_connection(at: Level | None, name: str) -> Any:
+    """Of the connection or the answer of http.client, which most clients use that wait in the calling thread."""
+    return member(local(at.frame, "self"), name) if at is not None and at.code.co_argcount else None
+
+
+def peer_of(at: Level | None) -> str:
+    host, port = of_connection(at, "host"), of_connection(at, "port")
+    return f"{host}:{port}" if isinstance(host, str) and isinstance(port, int) else ""
+
+
+def is_download(at: Level | None) -> bool:
+    """Who only gets something from another machine is not answered by what works for this training."""
+    host = of_connection(at, "host")
+    here = isinstance(host, str) and host.startswith(THIS_MACHINE)
+    return of_connection(at, "_method") == "GET" and not here
 
 
 def advances(own: Level, loop: Loop) -> bool:

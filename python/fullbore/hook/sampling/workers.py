@@ -75,7 +75,7 @@ class WorkerSampler:
             more = {"library": library, "text": text_of_cell(file, line)}
             known = {key: value for key, value in more.items() if value}
             hook.say("line", id=ident, file=file, line=line, function=function, **known)
-        now, activity = clock(), activity_of(inner, None, inner[0])[0]
+        now, activity = clock(), activity_of(inner, None, inner[0]).activity
         hook.record(channel.LINE, self.loader, number, now, now, ident, channel.FETCH, activity, 0)
 
 

@@ -1,7 +1,7 @@
 // inefficient-kernels: the device works, but far below what it could do for the shapes that it is given. Judged
 // where a trace has shapes: by operators far from their limit, and by rows of operators that one kernel could do
 // (record/roofline.h), those that a program writes out step by step even where each of them is near its limit.
-// What tensor cores would bring is no-tensor-cores' to say.
+// What tensor cores would bring is no-tensor-cores' to say; products in FP8 that do not pay are told in fp8_overhead.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/evidence.h"
+#include "explain/diagnose/judge/fp8_overhead.h"
 #include "explain/diagnose/judge/judge.h"
 #include "explain/diagnose/program.h"
 
@@ -170,6 +171,7 @@ std::string TitleOf(const Excess& worst, double share, bool known, bool only_wri
 std::optional<Finding> JudgeInefficientKernels(const View& view, Diagnosis& diagnosis) {
   const RankView& rank = view.lead();
   if (!rank.info->roofline || !rank.info->device_activity) return std::nullopt;
+  if (auto fp8 = FromFp8(view)) return fp8;
   const Roofline& roofline = *rank.info->roofline;
   const bool known = !roofline.device.empty();
   double device_ns = 0, above_ns = 0, curable_ns = 0, written_out_ns = 0;

@@ -15,6 +15,7 @@
 #include "explain/diagnose/judge/input_bound/blocked.h"
 #include "explain/diagnose/judge/input_bound/collate.h"
 #include "explain/diagnose/judge/input_bound/cpu.h"
+#include "explain/diagnose/judge/input_bound/elsewhere.h"
 #include "explain/diagnose/judge/input_bound/fetch.h"
 #include "explain/diagnose/judge/input_bound/own.h"
 #include "explain/diagnose/judge/input_bound/stages.h"
@@ -231,6 +232,7 @@ std::optional<Finding> JudgeInputBound(const View& view, Diagnosis& diagnosis) {
   const Loader* loader = rank.TrainingLoader();
   const bool staged = loader && loader->library == record::kFullboreData;
   const auto pipeline = staged ? std::nullopt : RecordedPipeline(view);
+  if (auto made = FromElsewhere(view, finding, diagnosis)) return made;
   if (!loader) {
     if (auto own = FromOwnFeed(view, finding, diagnosis)) return own;
   }

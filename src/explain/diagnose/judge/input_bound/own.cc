@@ -5,14 +5,13 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "explain/diagnose/activity_shares.h"
 #include "explain/diagnose/advice.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/framework_words.h"
+#include "explain/diagnose/judge/input_bound/feed.h"
 #include "explain/diagnose/judge/judge.h"
 #include "explain/diagnose/library_options.h"
 #include "explain/diagnose/places.h"
-#include "explain/diagnose/recorded_pipeline.h"
 #include "explain/diagnose/shared_cores.h"
 
 namespace fullbore::diagnose {
@@ -50,24 +49,13 @@ Feed FeedOf(const RankView& rank) {
   return feed;
 }
 
-// The share of the step, with the uncertainty of the samples that told it from other work in the loop.
-Sampled ShareOf(const RankView& rank, const Feed& feed) {
-  const double both = rank.Ratio(Share::kDataWait) + rank.Ratio(record::HostOther::kUnnamed);
-  const Sampled of_both = SampledRatio(feed.all(), feed.all() + feed.beside);
-  const double share = rank.Ratio(Share::kDataWait);
-  return {share, std::min(share, both * of_both.low), std::max(share, both * of_both.high)};
-}
-
 // The pipeline if so much of the step is waiting. A producer for which the training waits is busy all the time.
 std::optional<replay::Pipeline> PipelineAt(const View& view, const Feed& feed, double share) {
   const double step_ns = view.lead().MeanStepNs();
   const bool waits = feed.waiting >= feed.preparing;
-  auto pipeline = OwnPipeline(view, waits ? Feeder::kProducer : Feeder::kTrainingThread,
-                              waits ? step_ns : share * step_ns, feed.blocked * 2 < feed.all());
-  if (!pipeline) return std::nullopt;
-  for (double& ns : pipeline->consume_ns)
-    ns *= (1 - share) / std::max(0.01, 1 - view.lead().Ratio(Share::kDataWait));
-  return pipeline;
+  const double fetch_ns = waits ? step_ns : share * step_ns;
+  return PipelineOfFeed(view, waits ? Feeder::kProducer : Feeder::kTrainingThread, fetch_ns,
+                        feed.blocked * 2 < feed.all() ? fetch_ns : 0, share);
 }
 
 // How many more producers: one where they compute; where they wait for files or the network, as many as end the training's
@@ -85,7 +73,7 @@ struct Gain {
 
 // With more producers, or with the loop's own work in a worker. Its share is sampled: the range covers that, too.
 std::optional<Gain> GainOfMore(const View& view, const Feed& feed) {
-  const Sampled share = ShareOf(view.lead(), feed);
+  const Sampled share = ShareOfFeed(view.lead(), feed.all(), feed.beside);
   const auto as_it_is = PipelineAt(view, feed, std::min(share.ratio, 0.99));
   if (!as_it_is) return std::nullopt;
   const int64_t more = MoreProducers(*as_it_is);
@@ -115,7 +103,7 @@ void Predict(const View& view, const Feed& feed, bool waits, Finding& finding) {
     finding.fix.insert(finding.fix.begin(), finding.change + ": " + kWhySharing);
   }
   if (sharing || (more && IsWorthwhile(more->speedup))) {
-    const Sampled share = ShareOf(view.lead(), feed);
+    const Sampled share = ShareOfFeed(view.lead(), feed.all(), feed.beside);
     finding.speedup = sharing ? *shared.gain : more->speedup;
     finding.costs = replay::Cost::kMemory;
     finding.method = fmt::format(
