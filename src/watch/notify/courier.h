@@ -1,6 +1,7 @@
 // Says alerts to whom the rules name. Each target has a lane of its own, in order, so that the end of an alert never comes
-// before its beginning, and one that does not answer keeps nobody waiting: it is tried again with growing pauses, or when
-// it said that it may be, for an hour. A few threads serve all lanes; where none can be made, what is to be said waits until one can.
+// before its beginning, and one that does not answer keeps nobody waiting: it is tried again with growing pauses, or
+// when it said that it may be, for an hour. A few threads serve all lanes; where none can be made, what is to be said
+// waits until one can.
 //
 // A target hears a bounded number of messages a minute: the last one sums up all that waits ("and 37 more"), and so do
 // those after it. Alertmanager takes lists, and gets all that waits in one.

@@ -9,8 +9,8 @@
 
 namespace fullbore::watch {
 
-// What Alertmanager's v2 API takes: a list of alerts, here of one. A firing one counts as over five minutes after it was
-// last said, in case nobody is left to say so.
+// What Alertmanager's v2 API takes: a list of alerts, here of one. A firing one counts as over five minutes after it
+// was last said, in case nobody is left to say so.
 nlohmann::ordered_json ForAlertmanager(const nlohmann::ordered_json& alert, int64_t wall_ns);
 
 // What an incoming webhook of Slack takes: blocks of plain text.

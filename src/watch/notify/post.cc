@@ -84,7 +84,7 @@ int64_t WaitAskedNs(CURL* curl, const nlohmann::json& answer) {
   return static_cast<int64_t>(std::clamp(wait_s, 0.0, kLongestWaitS) * static_cast<double>(kNsPerSecond));
 }
 
-// "invalid_payload", "Unknown Webhook": why a chat refuses. A text with a digit or a slash in it may hold the URL's secret.
+// "invalid_payload", "Unknown Webhook": why a chat refuses. A text with a digit or a slash may hold the URL's secret.
 std::string ReasonIn(const std::string& answer, const nlohmann::json& json) {
   const auto message = json.is_object() ? json.find("message") : json.end();
   const bool is_said = json.is_object() && message != json.end() && message->is_string();
