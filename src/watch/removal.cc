@@ -47,6 +47,11 @@ std::optional<struct stat> Stat(int at, const std::string& name) {
   return info;
 }
 
+ino_t InodeOf(int at, const std::string& name) {
+  const auto info = Stat(at, name);
+  return info ? info->st_ino : 0;
+}
+
 bool IsOurs(const struct stat& info) { return info.st_uid == geteuid(); }
 
 bool IsOurFile(int at, const std::string& name) {
@@ -127,15 +132,28 @@ int64_t Unlink(int at, const std::string& name) {
   return info && unlinkat(at, name.c_str(), 0) == 0 ? int64_t{info->st_size} : 0;
 }
 
-int64_t UnlinkBeside(int at, const std::string& run) {
-  int64_t freed = 0;
-  for (const std::string_view suffix : {kLogSuffix, kIndexSuffix}) {
-    const std::string file = run + std::string(record::kRunSuffix) + std::string(suffix);
-    if (IsOurFile(at, file)) freed += Unlink(at, file);
-  }
-  if (IsOurReport(at, run + ".html")) freed += Unlink(at, run + ".html");
+struct Seen {
+  std::string name;
+  ino_t inode;
+};
+
+// What lies beside the file of a run and goes with it.
+std::vector<Seen> BesideOf(int at, const std::string& run) {
+  const std::string file = run + std::string(record::kRunSuffix);
+  std::vector<Seen> beside;
   for (const std::string& name : NamesIn(at)) {
-    if (IsWindowOf(run, name) && IsOurFile(at, name)) freed += Unlink(at, name);
+    const bool is_log = name == file + std::string(kLogSuffix) || name == file + std::string(kIndexSuffix);
+    const bool is_made = (name == run + ".html" && IsOurReport(at, name)) || IsWindowOf(run, name);
+    if ((is_log || is_made) && IsOurFile(at, name)) beside.push_back({name, InodeOf(at, name)});
+  }
+  return beside;
+}
+
+// Those that are still the same: somebody may have begun to record another run under the name.
+int64_t UnlinkSeen(int at, const std::vector<Seen>& beside) {
+  int64_t freed = 0;
+  for (const Seen& seen : beside) {
+    if (InodeOf(at, seen.name) == seen.inode) freed += Unlink(at, seen.name);
   }
   return freed;
 }
@@ -213,6 +231,7 @@ Result<int64_t> RemoveRun(const std::string& directory, const KnownRun& run) {
   if (auto refused = SaysOtherwise(directory + "/" + file, run)) return *refused;
   if (IsOpen(at.get(), file))
     return NotDeleted(run.name, "a program has it open", "try again when that has ended");
+  const std::vector<Seen> beside = BesideOf(at.get(), run.name);
   const auto aside = UnforeseenName();
   if (!aside) return aside.error();
   if (renameat2(at.get(), file.c_str(), at.get(), aside->c_str(), RENAME_NOREPLACE) != 0)
@@ -222,7 +241,7 @@ Result<int64_t> RemoveRun(const std::string& directory, const KnownRun& run) {
     (void)renameat2(at.get(), aside->c_str(), at.get(), file.c_str(), RENAME_NOREPLACE);
     return freed.error();
   }
-  return *freed + UnlinkBeside(at.get(), run.name);
+  return *freed + UnlinkSeen(at.get(), beside);
 }
 
 }  // namespace fullbore::watch
