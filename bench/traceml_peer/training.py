@@ -1,6 +1,6 @@
 """What bench/traceml_peer.py and bench/regressions.py measure: a perceptron on random numbers, in a loop of torch's
 own. With `--marks`, the loop has the two lines that TraceML asks of a plain loop; with `--slower 0.06`, each step
-sleeps for that part of what it took.
+computes for that part of what it took. (One that slept would lose its core to others, and more than that.)
 
     training.py --width W --seconds S --clock FILE [--marks] [--slower PART]
 
@@ -51,7 +51,9 @@ while last - begin < given.seconds:
             nn.functional.cross_entropy(model(values), labels).backward()
             optimizer.step()
             if given.slower > 0:
-                time.sleep(given.slower * (time.perf_counter() - last))
+                until = time.perf_counter() + given.slower * (time.perf_counter() - last)
+                while time.perf_counter() < until:
+                    pass
         now = time.perf_counter()
         times.append(now - last)
         last = now

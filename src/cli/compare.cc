@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 
 #include "base/print.h"
@@ -17,6 +18,7 @@
 #include "cli/subcommand.h"
 #include "cli/traces.h"
 #include "explain/analyze/trace_diff.h"
+#include "explain/diagnose/baseline.h"
 #include "explain/diagnose/diagnose.h"
 #include "record/run_reader.h"
 #include "report/compared_page.h"
@@ -33,6 +35,7 @@ using diagnose::Diagnosis;
 
 constexpr size_t kMaxRows = 8;  // of a kind, in the terminal; --json has all
 constexpr int kMaxLabelColumns = 40;
+constexpr int kMostStarts = 50;  // of a baseline: each is read whole
 
 // Known by their beginnings.
 const ResultFormat kMarkdownResult = {
@@ -45,6 +48,7 @@ const ResultFormat kJunitResult = {
 struct Flags {
   std::string before, after;
   std::vector<std::string> others;
+  std::string fresh;  // --new: what the others, one baseline, are compared with
   CommandsFlags commands;
   std::vector<std::string> fail_if;
   ResultFile json{"--json", kJsonResult}, csv{"--csv", kCsvResult}, html{"--html", kHtmlResult},
@@ -54,6 +58,7 @@ struct Flags {
   std::vector<std::string> recordings() const {
     std::vector<std::string> all = {before, after};
     all.insert(all.end(), others.begin(), others.end());
+    if (!fresh.empty()) all.push_back(fresh);
     return all;
   }
 
@@ -63,6 +68,7 @@ struct Flags {
 // One side of the comparison; what is in a trace besides its diagnosis.
 struct Side {
   Diagnosis diagnosis;
+  std::optional<double> pace;  // of its steps that nothing disturbed
   std::optional<diagnose::ShareNoise> noise;
   std::optional<analyze::TraceSum> sum;
 };
@@ -118,6 +124,23 @@ std::string OutcomeOf(const Comparison& comparison) {
   return "";
 }
 
+// What stands behind the figures where they are of several starts.
+void PrintStarts(const Comparison& comparison) {
+  if (comparison.starts == 1) return;
+  PrintWrapped(
+      fmt::format(
+          "against the mean of {} starts, and what they differ by; the figures below are of the start "
+          "in the middle",
+          comparison.starts),
+      2, 4);
+  if (const auto& pace = comparison.undisturbed)
+    PrintWrapped(
+        fmt::format("steps that nothing disturbed: {:.3f} of their pace ({:.3f} to {:.3f} at 95 %), {}",
+                    pace->value, pace->low, pace->high,
+                    pace->high < 1 || pace->low > 1 ? "outside the noise" : "within the noise"),
+        2, 4);
+}
+
 void PrintComparison(const Diagnosis& before, const Diagnosis& after, const Comparison& comparison) {
   PrintWrapped(fmt::format("fullbore  {} -> {}", before.run_id, after.run_id), 0, 2);
   Print(stdout, "\n");
@@ -137,6 +160,7 @@ void PrintComparison(const Diagnosis& before, const Diagnosis& after, const Comp
                              comparison.rate_unit, FormatCount(comparison.rate_after), comparison.rate_unit,
                              times, faster ? "as fast" : "slower", certainty),
                  2, 4);
+    PrintStarts(comparison);
   }
   if (comparison.predicted && comparison.predicted->expected > 1.005) {
     PrintWrapped(fmt::format("predicted for {}: {:.2f}x ({:.2f} to {:.2f}): {}", comparison.advised,
@@ -172,6 +196,7 @@ Result<Side> Load(const std::string& directory, const std::string& word) {
   if (!recording) return recording.error();
   side.diagnosis = diagnose::Diagnose(*recording);
   side.noise = diagnose::ShareNoiseOf(*recording);
+  side.pace = diagnose::UndisturbedPace(*recording, side.diagnosis);
   return side;
 }
 
@@ -199,8 +224,13 @@ std::optional<tune::Proof::Gain> GainOf(const Side& before, const Side& after, c
 // What the conditions are held against. Recordings that cannot be judged say nothing.
 tune::MeasuredChange ChangeMeasured(const Side& before, const Side& after, const Comparison& comparison) {
   if (!before.diagnosis.fitness.CanBeJudged() || !after.diagnosis.fitness.CanBeJudged()) return {};
-  return {GainOf(before, after, comparison),
-          diagnose::ShareMovesOf(before.diagnosis, before.noise, after.diagnosis, after.noise)};
+  tune::MeasuredChange measured{
+      GainOf(before, after, comparison),
+      diagnose::ShareMovesOf(before.diagnosis, before.noise, after.diagnosis, after.noise),
+      {}};
+  if (const auto& pace = comparison.undisturbed)
+    measured.undisturbed = tune::Proof::Gain{pace->value, pace->low, pace->high};
+  return measured;
 }
 
 void Answer(const std::vector<tune::FailIf>& conditions, const tune::MeasuredChange& measured, size_t run,
@@ -235,6 +265,41 @@ Comparing CompareAll(std::vector<Side> sides, const std::vector<tune::FailIf>& c
     Answer(conditions, all.measured.back(), i, all.compared);
   }
   return all;
+}
+
+// The start of the middle throughput stands for all of them in what is no throughput: shares, facts, findings.
+size_t MiddleOf(const std::vector<Side>& starts) {
+  std::vector<size_t> order(starts.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, {}, [&](size_t i) { return starts[i].diagnosis.steps_per_s; });
+  return order[order.size() / 2];
+}
+
+// The last of `sides` against all others, which are starts of one program.
+Comparing CompareWithStarts(std::vector<Side> sides, const std::vector<tune::FailIf>& conditions) {
+  Side fresh = std::move(sides.back());
+  sides.pop_back();
+  std::vector<double> throughputs, paces;
+  for (const Side& start : sides) {
+    throughputs.push_back(diagnose::Compare(start.diagnosis, fresh.diagnosis).speedup);
+    if (start.pace && fresh.pace) paces.push_back(*fresh.pace / *start.pace);
+  }
+  Side& middle = sides[MiddleOf(sides)];
+  Comparing all = CompareAll({std::move(middle), std::move(fresh)}, {});
+  Comparison& comparison = all.compared.against_first.front();
+  diagnose::HoldAgainstStarts(throughputs, paces, comparison);
+  all.measured.front() = ChangeMeasured(all.sides[0], all.sides[1], comparison);
+  Answer(conditions, all.measured.front(), 1, all.compared);
+  return all;
+}
+
+// Recordings that cannot be judged tell nothing of what starts differ by.
+void LeaveOutUnfit(std::vector<Side>& starts) {
+  const size_t unfit = std::erase_if(starts, [](const Side& side) {
+    return !side.diagnosis.fitness.CanBeJudged() || side.diagnosis.steps_per_s <= 0;
+  });
+  if (unfit > 0)
+    Print(stderr, "fullbore compare: {} of the recordings cannot be judged, and are left out\n", unfit);
 }
 
 bool AreTwoTraces(const std::vector<Side>& sides) {
@@ -291,6 +356,13 @@ Result<std::vector<Side>> LoadAll(const Flags& flags) {
   return sides;
 }
 
+Error TooFewStarts(const Flags& flags) {
+  return {ErrorCode::kInvalidArgument,
+          fmt::format("a baseline is {} recordings or more, and --new '{}' one that can be judged",
+                      diagnose::kFewestStarts, flags.fresh),
+          "record the unchanged program some more times: fewer do not show what its starts differ by"};
+}
+
 int CompareRecordings(Flags& flags, const std::vector<tune::FailIf>& conditions) {
   const InputFiles inputs = InputsNamed(flags.directory(), flags.recordings());
   const auto results = {&flags.json, &flags.csv, &flags.html, &flags.markdown, &flags.junit};
@@ -303,7 +375,12 @@ int CompareRecordings(Flags& flags, const std::vector<tune::FailIf>& conditions)
                  "--json has what differs between runs"},
                 kExitUsage);
   }
-  const Comparing all = CompareAll(std::move(*sides), conditions);
+  if (!flags.fresh.empty()) {
+    LeaveOutUnfit(*sides);
+    if (sides->size() <= diagnose::kFewestStarts) return Fail(TooFewStarts(flags), kExitFailure);
+  }
+  const Comparing all = flags.fresh.empty() ? CompareAll(std::move(*sides), conditions)
+                                            : CompareWithStarts(std::move(*sides), conditions);
   if (auto written = WriteResults(flags, all); !written) return Fail(written.error(), kExitFailure);
   if (!AnyToStandardOutput({&flags.json, &flags.csv, &flags.html, &flags.markdown, &flags.junit}))
     PrintAll(all);
@@ -330,6 +407,10 @@ int CompareIt(Flags& flags, const Invocation& invocation) {
   const auto conditions = tune::ParseFailIf(flags.fail_if);
   if (!conditions) return Fail(conditions.error(), kExitUsage);
   const bool names_recordings = !flags.before.empty();
+  if (flags.fresh.empty() && flags.others.size() > report::kMostCompared - report::kFewestCompared)
+    return Fail({ErrorCode::kInvalidArgument, "compare takes two to eight recordings",
+                 "compare A B C ... --new RUN takes more, as starts of one program"},
+                kExitUsage);
   if (names_recordings && flags.commands.wanted()) {
     return Fail(
         {ErrorCode::kInvalidArgument, "compare takes two to eight runs or traces, or two commands",
@@ -348,8 +429,13 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
       "The run before (its id, the beginning of one, or a run file), or a trace, or a directory of "
       "the traces of its ranks");
   app.add_option("B", flags->after, "The run or trace after");
-  app.add_option("OTHERS", flags->others, "Up to six more, each compared with the first")
-      ->expected(0, static_cast<int>(report::kMostCompared - report::kFewestCompared));
+  app.add_option("OTHERS", flags->others, "Up to six more, each compared with the first; up to 48 with --new")
+      ->expected(0, kMostStarts - static_cast<int>(report::kFewestCompared));
+  app.add_option(
+         "--new", flags->fresh,
+         "The recordings before are one program, started several times (three or more): compare this\n"
+         "run with all of them, and with what they differ by themselves")
+      ->type_name("RUN");
   app.add_option(
          "--fail-if", flags->fail_if,
          "Exit with status 3 where this holds, for scripts: slower, 'slower 3%', not-faster,\n"
@@ -378,6 +464,7 @@ const Subcommand kCompare = {
     "fullbore compare 2026-11-21-0915-train last\n"
     "  fullbore compare base four-workers eight-workers --html compared.html\n"
     "  fullbore compare base new --fail-if 'samples_per_s < -3%' --fail-if 'data_wait > +3pt' --junit ci.xml\n"
+    "  fullbore compare main1 main2 main3 main4 main5 --new this --fail-if 'samples_per_s < -3%'\n"
     "  fullbore compare before.json.gz after.json.gz\n"
     "  fullbore compare --baseline 'python train.py' --candidate 'python train.py --fused'\n"
     "  fullbore compare --set num_workers=4 -- python train.py\n"

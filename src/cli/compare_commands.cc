@@ -426,13 +426,13 @@ int Finish(const Contestants& contestants, const Contest& contest, const Machine
   const auto gain = contest.proof.gain();
   if (!AnyToStandardOutput({&json})) PrintContest(contestants, contest, track);
   if (json.wanted()) {
-    const auto holding = failed ? std::vector<std::string>() : tune::WhatHolds(conditions, {gain, {}});
+    const auto holding = failed ? std::vector<std::string>() : tune::WhatHolds(conditions, {gain, {}, {}});
     const auto written = WriteJson(json, ContestJson(contestants, contest, track, holding, runs));
     if (!written) return Fail(written.error(), kExitFailure);
   }
   if (track.interrupted()) return 128 + track.budget().interrupted_by();
   if (failed) return kExitFailure;
-  const int status = StatusOfConditions(conditions, {gain, {}});
+  const int status = StatusOfConditions(conditions, {gain, {}, {}});
   return status == 0 && !gain ? kExitFailure : status;
 }
 

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/results.h"
+#include "cli/runs_removal.h"
 #include "cli/subcommand.h"
 #include "explain/diagnose/diagnose.h"
 #include "measure/collect/channel_place.h"
@@ -22,6 +23,7 @@
 #include "record/run_reader.h"
 #include "serve/run_filter.h"
 #include "serve/run_order.h"
+#include "watch/removal.h"
 #include "watch/run_index.h"
 
 namespace fullbore::cli {
@@ -37,6 +39,8 @@ struct Flags {
   std::vector<std::string> tags;
   std::string filter, sort = "begin", note;
   std::string run;  // that gets the note
+  std::vector<std::string> pinned, unpinned;
+  RemovalFlags removal;
 };
 
 constexpr int kMaxCommandColumns = 40;              // on a terminal
@@ -230,16 +234,22 @@ int Write(const ResultFile& file, const Runs& runs) {
   return 0;
 }
 
+// Those that --tag and --filter leave.
+Runs RunsOf(const watch::RunIndex& index, const Flags& flags, const serve::RunFilter& filter) {
+  Runs runs;
+  for (const auto& [name, run] : index.runs()) {
+    if (HasTags(run.summary, flags.tags) && filter.Matches(name, run)) runs.emplace_back(name, &run);
+  }
+  return runs;
+}
+
 int Show(const Flags& flags, const serve::RunFilter& filter) {
   collect::RemoveLeftoverPlaces(flags.directory);
   watch::RunIndex index(flags.directory);
   index.Update(WallNs());
   ComplainOfUnreadable(flags.directory, index);
   JudgeOthers(index, KeepsIndex(flags.directory));
-  Runs runs;
-  for (const auto& [name, run] : index.runs()) {
-    if (HasTags(run.summary, flags.tags) && filter.Matches(name, run)) runs.emplace_back(name, &run);
-  }
+  Runs runs = RunsOf(index, flags, filter);
   if (!serve::SortRuns(runs, flags.sort)) {
     return Fail({ErrorCode::kInvalidArgument, fmt::format("runs cannot be sorted by '{}'", flags.sort),
                  serve::kOrders},
@@ -263,8 +273,38 @@ int Note(const Flags& flags) {
   return 0;
 }
 
+int Pin(const Flags& flags, const std::string& name, bool pins) {
+  const auto path = FindRun(flags.directory, name);
+  if (!path) return Fail(path.error(), StatusOf(path.error()));
+  auto run = record::ReadRunSummary(*path);
+  if (!run) return Fail(run.error(), kExitFailure);
+  run->tags.erase(watch::kPinTag);
+  if (pins) run->tags[watch::kPinTag] = "yes";
+  if (auto done = record::SetTags(*path, run->tags); !done) return Fail(done.error(), kExitFailure);
+  return 0;
+}
+
+int PinAll(const Flags& flags) {
+  int status = 0;
+  for (const std::string& name : flags.pinned) status = std::max(status, Pin(flags, name, true));
+  for (const std::string& name : flags.unpinned) status = std::max(status, Pin(flags, name, false));
+  return status;
+}
+
+// All runs are read first: what a limit says depends on each.
+int Remove(const Flags& flags) {
+  if (auto judged = JudgeRemoval(flags.removal); !judged) return Fail(judged.error(), kExitUsage);
+  const auto filter = serve::RunFilter::Parse(flags.filter);
+  if (!filter) return Fail(filter.error(), kExitUsage);
+  watch::RunIndex index(flags.directory);
+  while (index.Update(WallNs())) continue;
+  return RemoveRuns(flags.removal, flags.directory, RunsOf(index, flags, *filter));
+}
+
 int List(Flags& flags, bool notes) {
   if (notes) return Note(flags);
+  if (!flags.pinned.empty() || !flags.unpinned.empty()) return PinAll(flags);
+  if (flags.removal.wanted()) return Remove(flags);
   std::error_code error;
   InputFiles inputs;
   for (const auto& entry : fs::directory_iterator(flags.directory, error)) {
@@ -292,6 +332,9 @@ Handler Define(CLI::App& app, const Invocation&) {
   auto* run = app.add_option("RUN", flags->run, "The run that the note is about");
   run->needs(note);
   note->needs(run);
+  app.add_option("--pin", flags->pinned, "Pin these runs: nothing deletes them")->type_name("RUN");
+  app.add_option("--unpin", flags->unpinned, "Let these runs be deleted again")->type_name("RUN");
+  AddRemovalFlags(app, flags->removal);
   AddResult(app, flags->json, "Write the list to this file");
   AddForce(app, flags->force);
   return [flags, note] { return List(*flags, note->count() > 0); };
@@ -302,7 +345,8 @@ Handler Define(CLI::App& app, const Invocation&) {
 const Subcommand kRuns = {"runs", "List the recorded runs",
                           "fullbore runs --tag team=vision\n"
                           "  fullbore runs --filter 'finding:input-bound' --sort -waste\n"
-                          "  fullbore runs --note 'with the new loader' last",
+                          "  fullbore runs --note 'with the new loader' last\n"
+                          "  fullbore runs --prune --older-than 30d --at-most 10GB",
                           Define};
 
 }  // namespace fullbore::cli

@@ -30,6 +30,7 @@ struct Flags {
   std::string listen = "127.0.0.1:7788";
   std::string token_file;
   std::string rules;
+  bool allow_delete = false;
 };
 
 constexpr int64_t kTickNs = kNsPerSecond, kAskAgainNs = 20 * kNsPerMs;
@@ -44,9 +45,15 @@ Result<std::shared_ptr<watch::Guard>> GuardOf(const Flags& flags) {
   return std::make_shared<watch::Guard>(std::move(*rules), say);
 }
 
+const char* RightsIn(const Flags& flags, bool may_write) {
+  if (!may_write) return "read-only";
+  return flags.allow_delete ? "runs can be deleted, and notes and tags changed, with the token"
+                            : "notes and tags can be changed with the token";
+}
+
 void Greet(const serve::Server& server, const Flags& flags, bool may_write) {
   Print(stderr, "fullbore serve: http://{}/  {}; Ctrl-C ends it\n", server.address(),
-        may_write ? "notes and tags can be changed with the token" : "read-only");
+        RightsIn(flags, may_write));
   const auto exposure = may_write ? serve::ExposureOf(flags.token_file) : std::nullopt;
   if (exposure) Print(stderr, "fullbore serve: {}\n", *exposure);
   if (serve::IsLoopback(server.address())) return;
@@ -92,6 +99,10 @@ int Serve(const Flags& flags) {
       TokenFor(flags.listen, flags.token_file, "keep to 127.0.0.1 and use ssh -L 7788:127.0.0.1:7788 HOST");
   if (!token) return Fail(token.error(), kExitUsage);
   const bool may_write = token->has_value();
+  if (flags.allow_delete && !may_write)
+    return Fail({ErrorCode::kInvalidArgument, "--allow-delete without --token-file would delete for nobody",
+                 "--token-file FILE: head -c 24 /dev/urandom | base64 > FILE; chmod 600 FILE"},
+                kExitUsage);
   const auto guard = GuardOf(flags);
   if (!guard) return Fail(guard.error(), kExitUsage);
   watch::Guard* const watches = guard->get();
@@ -108,7 +119,7 @@ int Serve(const Flags& flags) {
   };
   std::function<nlohmann::ordered_json()> alerts;
   if (watches) alerts = [watches] { return watches->State(); };
-  api = std::make_unique<serve::Api>(serve::Parts{folder, explain, alerts, kWaitsNs},
+  api = std::make_unique<serve::Api>(serve::Parts{folder, explain, alerts, kWaitsNs, flags.allow_delete},
                                      serve::Access((*server)->address(), std::move(*token)));
   folder.on_look = [&](const std::string& name, const watch::LiveRun& run, bool over) {
     const std::string stream = serve::Api::StreamOf(name);
@@ -135,6 +146,7 @@ Handler Define(CLI::App& app, const Invocation&) {
          "A file with the secret that lets people change notes and tags and, on other addresses than\n"
          "loopback, read")
       ->type_name("FILE");
+  app.add_flag("--allow-delete", flags->allow_delete, "Let those who have the token delete runs, too");
   app.add_option("--rules", flags->rules, kRulesHelp)->type_name("FILE");
   return [flags] { return Serve(*flags); };
 }

@@ -7,6 +7,15 @@
 
 namespace fullbore::report {
 
+namespace {
+
+std::string FileOf(const diagnose::Diagnosis& diagnosis, nlohmann::ordered_json data) {
+  return PageFile({PageTitle(diagnosis), ToTerminal(diagnosis, {100, false, true}), std::move(data),
+                   std::string(kPageCss), std::string(kPageJs)});
+}
+
+}  // namespace
+
 std::string PageJson(const diagnose::Diagnosis& diagnosis, const record::Recording& recording) {
   return PrintableJson(PageData(diagnosis, recording)).dump();
 }
@@ -21,8 +30,11 @@ std::string ToHtml(const diagnose::Diagnosis& diagnosis, const record::Recording
                    const nlohmann::ordered_json& more) {
   nlohmann::ordered_json data = PageData(diagnosis, recording);
   data.update(more);
-  return PageFile({PageTitle(diagnosis), ToTerminal(diagnosis, {100, false, true}), std::move(data),
-                   std::string(kPageCss), std::string(kPageJs)});
+  return FileOf(diagnosis, std::move(data));
+}
+
+std::string HtmlOfPage(const diagnose::Diagnosis& diagnosis, const std::string& page_json) {
+  return FileOf(diagnosis, nlohmann::ordered_json::parse(page_json));
 }
 
 }  // namespace fullbore::report

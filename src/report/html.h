@@ -19,6 +19,8 @@ std::string ToHtml(const diagnose::Diagnosis& diagnosis, const record::Recording
 
 // What such a page is built from, as JSON, for a page that fetches it. Private to web/; may change with it.
 std::string PageJson(const diagnose::Diagnosis& diagnosis, const record::Recording& recording);
+// The file of ToHtml from that: what such a page shows, to be kept and sent.
+std::string HtmlOfPage(const diagnose::Diagnosis& diagnosis, const std::string& page_json);
 std::string PaletteJson();  // how shares look, as in the above
 
 }  // namespace fullbore::report

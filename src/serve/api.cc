@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -22,6 +25,7 @@
 #include "serve/page_sources.h"
 #include "serve/run_filter.h"
 #include "serve/run_order.h"
+#include "watch/removal.h"
 
 namespace fullbore::serve {
 
@@ -88,6 +92,18 @@ Json AboutRun(const std::string& name, const watch::KnownRun& run) {
   if (last.out_of_memory) json["out_of_memory"] = true;
   if (run.judgement) json["judgement"] = JudgementJson(run);
   return json;
+}
+
+// A page with scripts in it, which no page of ours may have: to be saved, not shown.
+Response FileAnswer(const std::string& name, std::string page) {
+  std::string file = name;
+  const auto is_plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  };
+  std::ranges::replace_if(file, std::not_fn(is_plain), '_');
+  Response response = Response::Of("text/html; charset=utf-8", std::move(page));
+  response.headers.emplace_back("Content-Disposition", "attachment; filename=\"" + file + ".html\"");
+  return response;
 }
 
 // The parameter as a number within bounds, `usual` where it is absent.
@@ -251,14 +267,18 @@ Response Api::OneRun(const Request& request) {
   const watch::KnownRun* run = parts_.folder.Find(name);
   if (!run) return NotFound("run '" + name + "'");
   if (request.method == "PUT") return Edit(request, name, *run);
-  if (request.method == "POST") return Response::Failure(405, "notes and tags are PUT");
+  if (request.method == "POST") return Delete(request, name, *run);
   return OfRun(request, name, *run);
 }
 
 Response Api::OfRun(const Request& request, const std::string& name, const watch::KnownRun& run) {
   const std::string what = request.path.size() == 5 ? request.path[4] : "";
   if (request.path.size() > 5) return NotFound("such part of a run");
-  if (what == "about") return JsonAnswer(AboutRun(name, run));
+  if (what == "about") {
+    Json about = AboutRun(name, run);
+    if (MayDelete(run)) about["may_be_deleted"] = true;
+    return JsonAnswer(about);
+  }
   if (what == "events") {
     const watch::LiveRun* live = parts_.folder.Live(name);
     const std::string now = live && live->seen() ? LiveEvent(*live, false) : "{\"over\":true}";
@@ -273,13 +293,36 @@ Response Api::OfRun(const Request& request, const std::string& name, const watch
     response.headers.emplace_back("Content-Disposition", "attachment; filename=\"series.csv\"");
     return response;
   }
-  if (!what.empty() && what != "page") return NotFound("'" + what + "' of a run");
+  if (!what.empty() && what != "page" && what != "report.html") return NotFound("'" + what + "' of a run");
   const auto shown = shown_.Get(name, run, MonotonicNs());
   if (!shown) return Failed(shown.error(), 503);
   if (!*shown) return Response::Later();
+  if (what == "report.html") return FileAnswer(name, report::HtmlOfPage((*shown)->verdict, *(*shown)->page));
   Response response;
   response.body = what == "page" ? (*shown)->page : (*shown)->report;
   return response;
+}
+
+bool Api::MayDelete(const watch::KnownRun& run) const {
+  return parts_.may_delete && watch::WhyHeld(run).empty();
+}
+
+Response Api::Delete(const Request& request, const std::string& name, const watch::KnownRun& run) {
+  if (request.path.size() != 5 || request.path[4] != "delete")
+    return Response::Failure(405, "notes and tags are PUT, and only `delete` is POST");
+  if (!parts_.may_delete)
+    return Response::Failure(403, "this server deletes no runs", "start it with --allow-delete");
+  if (!request.Header("content-type").starts_with("application/json"))
+    return Response::Failure(415, "the body must be application/json");
+  const auto json = nlohmann::json::parse(request.body, nullptr, /*allow_exceptions=*/false);
+  // The name once more, so that no slip in an address deletes anything.
+  if (!json.is_object() || json.value("name", nlohmann::json()) != name)
+    return Response::Failure(400, "the body must name the run: {\"name\": \"" + name + "\"}");
+  const std::string directory = std::filesystem::path(run.summary.path).parent_path().string();
+  const auto freed = watch::RemoveRun(directory, run);
+  if (!freed) return Failed(freed.error(), 409);
+  parts_.folder.Tick(MonotonicNs(), WallNs());  // or the list would have it for another second
+  return JsonAnswer({{"deleted", name}, {"bytes", *freed}});
 }
 
 Response Api::Edit(const Request& request, const std::string& name, const watch::KnownRun& run) {

@@ -19,6 +19,7 @@ struct Parts {
   // Rules, what fires and what has, for /api/v1/alerts; where nobody gives it, there are none.
   std::function<nlohmann::ordered_json()> alerts;
   int64_t waits_ns = ShownRuns::kWaitsNs;  // for a run that is being judged; then the answer comes later
+  bool may_delete = false;                 // runs, by those who have the token
 };
 
 class Api {
@@ -39,6 +40,8 @@ class Api {
   Response OneRun(const Request& request);
   Response OfRun(const Request& request, const std::string& name, const watch::KnownRun& run);
   Response Edit(const Request& request, const std::string& name, const watch::KnownRun& run);
+  Response Delete(const Request& request, const std::string& name, const watch::KnownRun& run);
+  bool MayDelete(const watch::KnownRun& run) const;
   Response Compare(const Request& request);
   Response Alerts() const;
   Response Health() const;

@@ -33,3 +33,21 @@ def test_recordings_that_say_no_rate_never_pass_in_silence(fullbore):
     done = fullbore.call("compare", "first", "second", "--fail-if", "slower")
     assert done.code == 1 and "is not known" in done.stderr
     assert fullbore.call("compare", "first", "second", "--fail-if", "not-proven").code == 3
+
+
+def test_one_recording_is_compared_with_several_starts_of_another(fullbore):
+    slow, fast = GOLDEN / "resnet-no-workers.fbr", GOLDEN / "resnet-one-worker.fbr"
+    worse = fullbore.call("compare", *[fast] * 3, "--new", slow, "--fail-if", "samples_per_s < -3%", "--json", "-")
+    said = json.loads(worse.stdout)
+    assert worse.code == 3 and said["failed_if"] == ["samples_per_s < -3%"]
+    assert said["starts"] == 3 and 0.55 < said["speedup"] < 0.65
+    same = fullbore.call("compare", *[fast] * 9, "--new", fast, "--fail-if", "samples_per_s < -3%")
+    assert same.code == 0 and b"against the mean of 9 starts" in same.stdout
+
+
+def test_fewer_than_three_starts_are_no_baseline(fullbore):
+    fast = GOLDEN / "resnet-one-worker.fbr"
+    few = fullbore.call("compare", fast, fast, "--new", fast)
+    assert few.code == 1 and "3 recordings or more" in few.stderr
+    many = fullbore.call("compare", *[fast] * 9)
+    assert many.code == 2 and "--new" in many.stderr

@@ -58,6 +58,25 @@ function textAsTags(text) {
   return tags;
 }
 
+// A run that this server may delete. Opened first, and then asked: there is no way back.
+function deletion(token, said) {
+  const remove = async () => {
+    try {
+      await tell("POST", base + "/delete", { name: runName }, token.value);
+      location.href = "/";
+    } catch (error) {
+      said.textContent = error.message;
+    }
+  };
+  return el(
+    "details",
+    { class: "deletion" },
+    el("summary", {}, "Delete this run"),
+    el("p", {}, "Its file goes, with the report and the windows beside it. There is no way back."),
+    el("button", { type: "button", class: "danger", onclick: remove }, "Delete " + runName),
+  );
+}
+
 async function showAbout() {
   const run = await ask(base + "/about");
   const note = el("textarea", { "aria-label": "Note", maxlength: "8000" });
@@ -98,7 +117,9 @@ async function showAbout() {
       { class: "row" },
       el("a", { href: base }, "Report as JSON"),
       el("a", { href: base + "/series.csv" }, "Series as CSV"),
+      el("a", { href: base + "/report.html", download: "" }, "Report as one HTML file, to send"),
     ),
+    run.may_be_deleted ? deletion(token, said) : "",
   );
 }
 

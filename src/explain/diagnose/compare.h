@@ -32,6 +32,11 @@ enum class Prediction : uint8_t {
 std::string_view Name(
     Prediction prediction);  // "not-tested", "another-change", "too-noisy", "held", "missed"
 
+// With its 95 % interval.
+struct Ratio {
+  double value = 1, low = 1, high = 1;
+};
+
 struct Comparison {
   // Samples per second where both know it, else steps per second. Where a sample is not the same in both, because one
   // packs several into a row, the tokens that are not padding per second.
@@ -43,6 +48,10 @@ struct Comparison {
   double speedup_low = 1, speedup_high = 1;
   bool significant = false;  // the interval excludes 1
   bool interval_known = false;
+  // Against a baseline of several starts (baseline.h), of which the first run is one: how many, and how the pace of the
+  // steps compares that nothing disturbed. The speedup is then to the mean of all starts.
+  size_t starts = 1;
+  std::optional<Ratio> undisturbed;
   std::vector<Change> shares;     // that changed by one percentage point or more; largest change first
   std::vector<Change> resources;  // those that findings cite first, then those nearly used up, then by change
   std::vector<Change> facts;

@@ -128,14 +128,30 @@ double Quantile(std::vector<double> values, double q) {
 
 // Cornish-Fisher expansion of the t quantile around the normal one (Abramowitz and Stegun, 26.7.5), accurate
 // to 0.5 % from 3 degrees of freedom on.
-double StudentT95(size_t degrees_of_freedom) {
-  if (degrees_of_freedom == 1) return 12.706;
-  if (degrees_of_freedom == 2) return 4.303;
-  const double z = 1.959964, v = static_cast<double>(std::max<size_t>(degrees_of_freedom, 1));
+namespace {
+
+// By expansion from the normal quantile `z`, for three degrees of freedom or more.
+double StudentFrom(double z, size_t degrees_of_freedom) {
+  const auto v = static_cast<double>(std::max<size_t>(degrees_of_freedom, 1));
   const double g1 = (std::pow(z, 3) + z) / 4;
   const double g2 = (5 * std::pow(z, 5) + 16 * std::pow(z, 3) + 3 * z) / 96;
   const double g3 = (3 * std::pow(z, 7) + 19 * std::pow(z, 5) + 17 * std::pow(z, 3) - 15 * z) / 384;
   return z + g1 / v + g2 / (v * v) + g3 / (v * v * v);
+}
+
+}  // namespace
+
+double StudentT95(size_t degrees_of_freedom) {
+  if (degrees_of_freedom == 1) return 12.706;
+  if (degrees_of_freedom == 2) return 4.303;
+  return StudentFrom(1.959964, degrees_of_freedom);
+}
+
+double StudentT975(size_t degrees_of_freedom) {
+  if (degrees_of_freedom == 1) return 25.452;
+  if (degrees_of_freedom == 2) return 6.205;
+  if (degrees_of_freedom == 3) return 4.177;
+  return StudentFrom(2.241403, degrees_of_freedom);
 }
 
 }  // namespace fullbore::diagnose

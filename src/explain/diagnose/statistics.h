@@ -36,7 +36,8 @@ std::optional<Line> LineThrough(const std::vector<double>& x, const std::vector<
 double Median(std::vector<double> values);              // 0 when empty
 double Quantile(std::vector<double> values, double q);  // by linear interpolation; 0 when empty
 
-// Two-sided 95 % quantile of Student's t.
+// Two-sided 95 % quantile of Student's t; and that of 97.5 %, for two intervals of which both are to hold in 95 %.
 double StudentT95(size_t degrees_of_freedom);
+double StudentT975(size_t degrees_of_freedom);
 
 }  // namespace fullbore::diagnose

@@ -102,6 +102,9 @@ TEST(StudentTest, AgreesWithTheTables) {
   EXPECT_NEAR(StudentT95(9), 2.262, 0.005);
   EXPECT_NEAR(StudentT95(19), 2.093, 0.005);
   EXPECT_NEAR(StudentT95(1000), 1.962, 0.002);
+  EXPECT_NEAR(StudentT975(4), 3.495, 0.03);
+  EXPECT_NEAR(StudentT975(6), 2.969, 0.01);
+  EXPECT_NEAR(StudentT975(19), 2.433, 0.005);
 }
 
 TEST(QuantileTest, InterpolatesBetweenNeighbours) {

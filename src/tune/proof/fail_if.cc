@@ -39,7 +39,7 @@ std::optional<FailIf> ParseQuantity(std::string_view whole, size_t side) {
   if (name == "samples_per_s") {
     const auto percent = Percent(by);
     if (grew || !percent || *percent >= 1) return std::nullopt;
-    return FailIf{Kind::kSlower, 1 - *percent, "", std::string(whole)};
+    return FailIf{Kind::kBelow, 1 - *percent, "", std::string(whole)};
   }
   const auto points = Hundredths(by, "pt");
   if (!points || *points >= 1 || !record::ShareNamed(name)) return std::nullopt;
@@ -88,7 +88,8 @@ bool IsKnown(const FailIf& condition, const MeasuredChange& measured) {
 std::vector<double> ThresholdsOf(const std::vector<FailIf>& conditions) {
   std::vector<double> thresholds;
   for (const FailIf& condition : conditions) {
-    if (condition.kind != Kind::kNotProven && !condition.IsOfShare())
+    if (condition.kind == Kind::kBelow) thresholds.push_back(1);  // whether it is more than noise
+    if (condition.kind == Kind::kSlower || condition.kind == Kind::kNotFaster)
       thresholds.push_back(condition.threshold);
   }
   if (thresholds.empty()) thresholds.push_back(1);
@@ -104,11 +105,17 @@ bool HoldsOfShare(const FailIf& condition, const diagnose::ShareMoves& shares) {
                                             : move->second.high < -condition.threshold;
 }
 
+bool IsSlower(const FailIf& condition, const std::optional<Proof::Gain>& gain) {
+  if (condition.kind == Kind::kSlower) return gain && gain->high < condition.threshold;
+  return gain && gain->expected < condition.threshold && gain->high < 1;
+}
+
 bool Holds(const FailIf& condition, const MeasuredChange& measured, const std::vector<double>& thresholds) {
   const auto& gain = measured.gain;
   switch (condition.kind) {
     case Kind::kSlower:
-      return gain && gain->high < condition.threshold;
+    case Kind::kBelow:
+      return IsSlower(condition, gain) || IsSlower(condition, measured.undisturbed);
     case Kind::kNotFaster:
       return !gain || gain->low <= condition.threshold;
     case Kind::kNotProven:

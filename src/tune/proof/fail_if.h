@@ -8,7 +8,7 @@
 //
 // And by the name of what is looked at, in shells in quotes:
 //
-//   samples_per_s < -3%   the same as slower 3%
+//   samples_per_s < -3%   it was measured to be slower by more than that, and its interval lies below 1: it is no noise
 //   data_wait > +3pt      this share of the step's time has grown by more than three points, with its whole interval;
 //                         with < -3pt, has shrunk. Only of recordings: trials of commands measure speed alone
 #pragma once
@@ -25,7 +25,7 @@
 namespace fullbore::tune {
 
 struct FailIf {
-  enum class Kind : uint8_t { kSlower, kNotFaster, kNotProven, kShareGrew, kShareShrank };
+  enum class Kind : uint8_t { kSlower, kBelow, kNotFaster, kNotProven, kShareGrew, kShareShrank };
   Kind kind = Kind::kSlower;
   double threshold =
       1;  // times as fast; 0.97 for "slower 3%". Of a share, the change as a ratio of the step: 0.03
@@ -39,6 +39,8 @@ struct FailIf {
 struct MeasuredChange {
   std::optional<Proof::Gain> gain;
   diagnose::ShareMoves shares;
+  // Of recordings against several starts: of the steps that nothing disturbed. What is slower in either is slower.
+  std::optional<Proof::Gain> undisturbed;
 };
 
 // "slower 3%" or "slower:3%", which needs no quotes in a shell. An error for anything else names all that there are.

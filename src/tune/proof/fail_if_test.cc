@@ -10,7 +10,9 @@ using testing::IsEmpty;
 
 std::vector<FailIf> Of(const std::vector<std::string>& texts) { return ParseFailIf(texts).value(); }
 
-MeasuredChange Speed(double times, double low, double high) { return {Proof::Gain{times, low, high}, {}}; }
+MeasuredChange Speed(double times, double low, double high) {
+  return {Proof::Gain{times, low, high}, {}, {}};
+}
 
 TEST(FailIfTest, SlowerHoldsWhereTheWholeIntervalIs) {
   const auto conditions = Of({"slower", "slower 3%"});
@@ -49,18 +51,29 @@ TEST(FailIfTest, AColonNeedsNoQuotes) {
   EXPECT_EQ(Of({" slower   2.5 % "}).front().threshold, 0.975);
 }
 
-TEST(FailIfTest, SamplesASecondAreAnotherWordForSlower) {
-  const FailIf condition = Of({"samples_per_s < -3%"}).front();
-  EXPECT_EQ(condition.kind, FailIf::Kind::kSlower);
-  EXPECT_EQ(condition.threshold, 0.97);
+TEST(FailIfTest, SamplesASecondAreBelowWhereTheyAreSoMeasuredAndItIsNoNoise) {
+  const auto conditions = Of({"samples_per_s < -3%"});
+  EXPECT_EQ(conditions.front().threshold, 0.97);
   EXPECT_EQ(Of({"samples_per_s<-3%"}).front().threshold, 0.97);
-  EXPECT_THAT(WhatHolds({condition}, Speed(0.94, 0.92, 0.96)), ElementsAre("samples_per_s < -3%"));
+  EXPECT_THAT(WhatHolds(conditions, Speed(0.94, 0.90, 0.98)), ElementsAre("samples_per_s < -3%"));
+  EXPECT_THAT(WhatHolds(conditions, Speed(0.94, 0.87, 1.01)), IsEmpty()) << "perhaps noise";
+  EXPECT_THAT(WhatHolds(conditions, Speed(0.98, 0.97, 0.99)), IsEmpty()) << "by less";
+  EXPECT_THAT(ThresholdsOf(conditions), ElementsAre(1));
+}
+
+TEST(FailIfTest, WhatIsSlowerInUndisturbedStepsIsSlower) {
+  MeasuredChange noisy = Speed(0.95, 0.7, 1.2);
+  noisy.undisturbed = Proof::Gain{0.94, 0.93, 0.95};
+  EXPECT_THAT(WhatHolds(Of({"slower", "slower 3%", "samples_per_s < -3%"}), noisy),
+              ElementsAre("slower", "slower 3%", "samples_per_s < -3%"));
+  noisy.undisturbed = Proof::Gain{0.99, 0.96, 1.02};
+  EXPECT_THAT(WhatHolds(Of({"slower", "samples_per_s < -3%"}), noisy), IsEmpty());
 }
 
 TEST(FailIfTest, AShareHasMovedWhereItsWholeIntervalHas) {
   const auto conditions = Of({"data_wait > +3pt", "backward < -2pt"});
   const auto moved = [](double data_low, double data_high, double low, double high) {
-    return MeasuredChange{{}, {{"data_wait", {data_low, data_high}}, {"backward", {low, high}}}};
+    return MeasuredChange{{}, {{"data_wait", {data_low, data_high}}, {"backward", {low, high}}}, {}};
   };
   EXPECT_THAT(WhatHolds(conditions, moved(0.04, 0.06, -0.05, -0.03)),
               ElementsAre("data_wait > +3pt", "backward < -2pt"));

@@ -66,7 +66,7 @@ using Condition = std::variant<FindingShare, SeriesLevel, ThroughputDrop, NoStep
 
 // Who is told.
 struct Target {
-  enum class Kind : uint8_t { kLog, kCommand, kWebhook, kAlertmanager };
+  enum class Kind : uint8_t { kLog, kCommand, kWebhook, kSlack, kTeams, kDiscord, kAlertmanager };
   Kind kind = Kind::kLog;
   std::string place;  // path or URL; may hold a secret: see Shown
 

@@ -116,6 +116,16 @@ constexpr Kind kKinds[] = {{"finding", ReadFinding}, {"series", ReadSeries}, {"t
                            {"steps", ReadSteps},     {"device", ReadDevice}, {"memory", ReadMemory},
                            {"disk", ReadDisk},       {"run", ReadRun}};
 
+struct UrlKind {
+  Target::Kind kind;
+  std::string_view name;
+};
+constexpr UrlKind kUrlKinds[] = {{Target::Kind::kWebhook, "webhook"},
+                                 {Target::Kind::kSlack, "slack"},
+                                 {Target::Kind::kTeams, "teams"},
+                                 {Target::Kind::kDiscord, "discord"},
+                                 {Target::Kind::kAlertmanager, "alertmanager"}};
+
 std::optional<Target> TargetOf(const std::string& text) {
   if (text == "log") return Target{};
   const size_t colon = text.find(':');
@@ -124,16 +134,15 @@ std::optional<Target> TargetOf(const std::string& text) {
   const bool url = place.starts_with("http://") || place.starts_with("https://");
   const bool host = url && place.find_first_not_of('/', place.find("//")) != std::string::npos;
   if (kind == "command" && place.starts_with('/')) return Target{Target::Kind::kCommand, place};
-  if (kind == "webhook" && host) return Target{Target::Kind::kWebhook, place};
-  if (kind == "alertmanager" && host) return Target{Target::Kind::kAlertmanager, place};
-  return std::nullopt;
+  const auto* const known = std::ranges::find(kUrlKinds, kind, &UrlKind::name);
+  return host && known != std::end(kUrlKinds) ? std::optional(Target{known->kind, place}) : std::nullopt;
 }
 
 std::vector<Target> ReadNotify(TomlTable& table) {
   const toml::node* node = table.Get("notify");
   if (!node) return {Target{}};
   constexpr char kHint[] =
-      "for instance notify = [\"log\", \"command:/usr/local/bin/page\", \"webhook:https://...\", "
+      "for instance notify = [\"log\", \"command:/usr/local/bin/page\", \"slack:https://hooks.slack.com/...\", "
       "\"alertmanager:http://127.0.0.1:9093\"]";
   std::vector<Target> targets;
   const toml::array* list = node->as_array();
@@ -147,8 +156,10 @@ std::vector<Target> ReadNotify(TomlTable& table) {
     if (!target) {
       table.Refuse(
           each.source(),
-          text ? fmt::format("notify \"{}\" is neither log, command:/PATH, webhook:URL nor alertmanager:URL",
-                             MaskUrls(*text))
+          text ? fmt::format(
+                     "notify \"{}\" is neither log, command:/PATH, webhook:URL, slack:URL, teams:URL, "
+                     "discord:URL nor alertmanager:URL",
+                     MaskUrls(*text))
                : std::string("notify contains something that is not text"),
           kHint);
       return targets;
@@ -223,19 +234,13 @@ std::optional<Price> ReadPrice(TomlTable& root, const std::string& path, std::op
 }  // namespace
 
 std::string Shown(const Target& target) {
-  switch (target.kind) {
-    case Target::Kind::kLog:
-      return "log";
-    case Target::Kind::kCommand:
-      return "command:" + target.place;
-    case Target::Kind::kAlertmanager:
-      return "alertmanager:" + MaskUrl(target.place);
-    case Target::Kind::kWebhook:
-      break;
-  }
+  if (target.kind == Target::Kind::kLog) return "log";
+  if (target.kind == Target::Kind::kCommand) return "command:" + target.place;
+  const std::string kind(std::ranges::find(kUrlKinds, target.kind, &UrlKind::kind)->name);
   const std::string masked = MaskUrl(target.place);
+  if (target.kind == Target::Kind::kAlertmanager) return kind + ":" + masked;
   const size_t host = masked.find("//") + 2, path = masked.find_first_of("/?#", host);
-  return "webhook:" + masked.substr(0, path) + (path == std::string::npos ? "" : "/" + std::string(kMask));
+  return kind + ":" + masked.substr(0, path) + (path == std::string::npos ? "" : "/" + std::string(kMask));
 }
 
 Result<RuleSet> ParseRules(std::string_view text, const std::string& path) {

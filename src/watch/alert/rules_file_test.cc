@@ -53,6 +53,14 @@ notify = ["log", "webhook:https://example.com/hook?token=x", "command:/bin/page"
   EXPECT_EQ(set.price->currency, "EUR");
 }
 
+TEST(RulesFileTest, EveryReceiverIsShownWithoutWhatOpensIt) {
+  for (const std::string kind : {"webhook", "slack", "teams", "discord"}) {
+    const RuleSet set =
+        Parsed(AnAlert("run = \"failed\"\nnotify = [\"" + kind + ":https://u:p@h.example/a/s3cr3t?t=1\"]"));
+    EXPECT_EQ(Shown(set.rules.at(0).notify.at(0)), kind + ":https://***@h.example/***");
+  }
+}
+
 TEST(RulesFileTest, ASeriesMayBeNarrowedByLabels) {
   const RuleSet set = Parsed(AnAlert("series = \"disk_busy{device=vda}\"\nabove = 0.9"));
   const auto& level = std::get<SeriesLevel>(set.rules.at(0).condition);
@@ -118,6 +126,7 @@ TEST(RulesFileTest, WhatCannotBeMeantIsRefused) {
            {AnAlert("run = \"failed\"\nnotify = [\"command:page\"]"), "neither log"},
            {AnAlert("run = \"failed\"\nnotify = [\"webhook:ftp://x\"]"), "neither log"},
            {AnAlert("run = \"failed\"\nnotify = [\"webhook:https://\"]"), "neither log"},
+           {AnAlert("run = \"failed\"\nnotify = [\"slack:#channel\"]"), "neither log"},
            {AnAlert("run = \"failed\"\nabove = 1"), "'above' is unknown here"},
            {AnAlert("run = \"failed\"\n[[alert]]\nname = \"a\"\nrun = \"failed\""), "two alerts 'a'"},
            {"[price]\nper_hour = -1\n" + AnAlert("run = \"failed\""), "per_hour = -1"},

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/text.h"
+#include "watch/notify/forms.h"
 
 namespace fullbore::watch {
 
@@ -21,17 +21,9 @@ namespace {
 constexpr int kMostRunsOfACommand = 5;  // one that fails so often fails for a reason
 constexpr size_t kMostThreads = 4, kMostOfAMessage = 10'000;
 constexpr int64_t kLongestWaitNs = 60 * kNsPerSecond;
-constexpr int64_t kTrustedForNs = 300 * kNsPerSecond;
 constexpr char kApi[] = "/api/v2/alerts";
 
 std::string Text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
-// "2026-11-21T09:15:02Z"
-std::string Rfc3339(int64_t wall_ns) {
-  std::string text = FormatUtc(wall_ns);
-  std::ranges::replace(text, ' ', 'T');
-  return text + "Z";
-}
 
 std::string AlertmanagerUrl(std::string url) {
   while (url.ends_with('/')) url.pop_back();
@@ -80,6 +72,12 @@ Attempt TryOnce(const Target& target, const std::vector<Json>& alerts, CommandMa
       return RunCommand(target.place, Text(Summed(alerts)), VariablesOf(Summed(alerts)), mark, stop);
     case Target::Kind::kWebhook:
       return Post(target.place, Text(Summed(alerts)), stop);
+    case Target::Kind::kSlack:
+      return Post(target.place, Text(ForSlack(Summed(alerts))), stop);
+    case Target::Kind::kTeams:
+      return Post(target.place, Text(ForTeams(Summed(alerts))), stop);
+    case Target::Kind::kDiscord:
+      return Post(target.place, Text(ForDiscord(Summed(alerts))), stop);
     case Target::Kind::kAlertmanager:
       return Post(AlertmanagerUrl(target.place), Text(ListFor(alerts)), stop);
     case Target::Kind::kLog:
@@ -94,28 +92,6 @@ bool IsList(const Target& target) { return target.kind == Target::Kind::kAlertma
 bool IsSameAlert(const Parcel& a, const Parcel& b) { return a.sender == b.sender && a.tag == b.tag; }
 
 }  // namespace
-
-Json ForAlertmanager(const Json& alert, int64_t wall_ns) {
-  std::string description;
-  for (const auto& each : alert.value("evidence", Json::array()))
-    description += fmt::format("{}: {}\n", each.value("what", ""),
-                               FormatQuantity(each.value("value", 0.0), each.value("unit", "")));
-  Json annotations = {{"summary", alert.value("what", "")}};
-  if (!description.empty()) annotations["description"] = description;
-  if (const auto fix = alert.value("fix", Json::array()); !fix.empty()) annotations["fix"] = fix.front();
-  if (const auto lost = alert.value("lost", Json::object()); lost.contains("money"))
-    annotations["lost"] = fmt::format("{:.2f} {}", lost.value("money", 0.0), lost.value("currency", ""));
-  const bool resolved = alert.contains("resolved_unix_ns");
-  return Json::array(
-      {{{"labels",
-         {{"alertname", alert.value("alert", "")},
-          {"run", alert.value("run", "")},
-          {"stage", alert.value("stage", "")},
-          {"instance", alert.value("host", "")}}},
-        {"annotations", annotations},
-        {"startsAt", Rfc3339(alert.value("fired_unix_ns", wall_ns))},
-        {"endsAt", Rfc3339(resolved ? alert.value("resolved_unix_ns", wall_ns) : wall_ns + kTrustedForNs)}}});
-}
 
 void Courier::Stop() {
   {
@@ -270,7 +246,8 @@ bool Courier::TriesAgain(const Lane& lane, const Attempt& attempt, int64_t now_n
   const auto end = lane.queue.begin() + static_cast<std::ptrdiff_t>(lane.message);
   const bool says_new =
       std::any_of(lane.queue.begin(), end, [](const Parcel& each) { return !each.refresh; });
-  return says_new && now_ns - lane.first_try_ns + lane.pause_ns <= patience_.gives_up_ns;
+  const int64_t pause_ns = std::max(lane.pause_ns, attempt.wait_ns);
+  return says_new && now_ns - lane.first_try_ns + pause_ns <= patience_.gives_up_ns;
 }
 
 void Courier::Conclude(Lane& lane, const Attempt& attempt) {
@@ -279,7 +256,7 @@ void Courier::Conclude(Lane& lane, const Attempt& attempt) {
   if (stop_ && !delivered) return;
   const int64_t now_ns = MonotonicNs();
   if (TriesAgain(lane, attempt, now_ns)) {
-    lane.next_try_ns = now_ns + lane.pause_ns;
+    lane.next_try_ns = now_ns + std::max(lane.pause_ns, attempt.wait_ns);
     lane.pause_ns = std::min(2 * lane.pause_ns, patience_.longest_pause_ns);
     return;
   }

@@ -1,6 +1,7 @@
 // Says alerts to whom the rules name. Each target has a lane of its own, in order, so that the end of an alert never comes
-// before its beginning, and one that does not answer keeps nobody waiting: it is tried again with growing pauses for an
-// hour. A few threads serve all lanes; where none can be made, what is to be said waits until one can.
+// before its beginning, and one that does not answer keeps nobody waiting: it is tried again with growing pauses, or
+// when it said that it may be, for an hour. A few threads serve all lanes; where none can be made, what is to be said
+// waits until one can.
 //
 // A target hears a bounded number of messages a minute: the last one sums up all that waits ("and 37 more"), and so do
 // those after it. Alertmanager takes lists, and gets all that waits in one.
@@ -100,9 +101,5 @@ class Courier {
   std::string problem_;
   bool said_problem_ = false;
 };
-
-// What Alertmanager's v2 API takes: a list of alerts, here of one. A firing one counts as over five minutes after it was
-// last said, in case nobody is left to say so.
-nlohmann::ordered_json ForAlertmanager(const nlohmann::ordered_json& alert, int64_t wall_ns);
 
 }  // namespace fullbore::watch

@@ -327,19 +327,5 @@ TEST_F(CourierTest, AnUnusableUrlIsNotTriedForAnHour) {
   EXPECT_THAT(outcomes[0].problem, ::testing::Not(HasSubstr("token")));
 }
 
-TEST(AlertmanagerTest, AFiringAlertEndsByItselfAndAResolvedOneHasEnded) {
-  Json alert = {{"alert", "a"}, {"run", "r"}, {"host", "h"}, {"what", "w"}, {"fired_unix_ns", 1'000'000'000}};
-  alert["evidence"] = {{{"what", "waits"}, {"value", 0.5}, {"unit", "ratio"}}};
-  alert["fix"] = {"f"};
-  const Json firing = ForAlertmanager(alert, 60'000'000'000);
-  ASSERT_THAT(firing, SizeIs(1));
-  EXPECT_EQ(firing[0]["labels"]["alertname"], "a");
-  EXPECT_EQ(firing[0]["startsAt"], "1970-01-01T00:00:01Z");
-  EXPECT_EQ(firing[0]["endsAt"], "1970-01-01T00:06:00Z");
-  EXPECT_EQ(firing[0]["annotations"]["description"], "waits: 50 %\n");
-  alert["resolved_unix_ns"] = 30'000'000'000;
-  EXPECT_EQ(ForAlertmanager(alert, 60'000'000'000)[0]["endsAt"], "1970-01-01T00:00:30Z");
-}
-
 }  // namespace
 }  // namespace fullbore::watch

@@ -19,6 +19,7 @@ struct Attempt {
   End end = End::kFailed;
   std::string problem;   // without secrets
   std::string answer{};  // what a server said, as far as it is kept
+  int64_t wait_ns = 0;   // as a server asks that says "too many": not to be tried again before
 };
 
 // Posts JSON. Takes at most 15 s. Redirects are not followed. `headers`: further lines, "Name: value".

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/clock.h"
@@ -19,6 +20,9 @@ constexpr long kLeastError = 400, kServerError = 500;
 constexpr long kComeBackLater[] = {408, 425, 429};  // the only refusals that mean "not now"
 
 constexpr size_t kMostOfAnAnswer = 1 << 20;  // an honest one is a line
+constexpr size_t kLongestReason = 40;
+constexpr double kLongestWaitS =
+    24 * 3600;  // which no message waits for; a number without bounds is nobody's wish
 
 size_t Keep(char* bytes, size_t size, size_t count, void* data) {
   auto& answer = *static_cast<std::string*>(data);
@@ -68,13 +72,41 @@ std::string OriginOf(const std::string& url) {
   return masked.substr(0, masked.find_first_of("/?#", scheme == std::string::npos ? 0 : scheme + 3));
 }
 
-Attempt OutcomeOf(CURL* curl, CURLcode code, const std::string& url) {
+// How long a server that says "too many" wants to be left alone: by the header, or as Discord says it in the answer, to
+// the millisecond.
+int64_t WaitAskedNs(CURL* curl, const nlohmann::json& answer) {
+  curl_off_t header_s = 0;
+  curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &header_s);
+  const auto said = answer.is_object() ? answer.find("retry_after") : answer.end();
+  const double said_s =
+      answer.is_object() && said != answer.end() && said->is_number() ? said->get<double>() : 0;
+  const double wait_s = std::max(static_cast<double>(header_s), said_s);
+  return static_cast<int64_t>(std::clamp(wait_s, 0.0, kLongestWaitS) * static_cast<double>(kNsPerSecond));
+}
+
+// "invalid_payload", "Unknown Webhook": why a chat refuses. A text with a digit or a slash may hold the URL's secret.
+std::string ReasonIn(const std::string& answer, const nlohmann::json& json) {
+  const auto message = json.is_object() ? json.find("message") : json.end();
+  const bool is_said = json.is_object() && message != json.end() && message->is_string();
+  const std::string reason = is_said ? message->get<std::string>() : answer;
+  const auto is_word = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == ' ';
+  };
+  const bool can_be_shown =
+      !reason.empty() && reason.size() <= kLongestReason && std::ranges::all_of(reason, is_word);
+  return can_be_shown ? ": " + reason : "";
+}
+
+Attempt OutcomeOf(CURL* curl, CURLcode code, const std::string& url, const std::string& answer) {
   if (code == CURLE_OK) {
     long status = 0;
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     if (status >= 200 && status < 300) return {Attempt::End::kDelivered, ""};
-    return {IsWorthARetry(status) ? Attempt::End::kFailed : Attempt::End::kRefused,
-            fmt::format("it answered with status {}", status)};
+    const auto json = nlohmann::json::parse(answer, nullptr, /*allow_exceptions=*/false);
+    Attempt attempt{IsWorthARetry(status) ? Attempt::End::kFailed : Attempt::End::kRefused,
+                    fmt::format("it answered with status {}{}", status, ReasonIn(answer, json))};
+    attempt.wait_ns = WaitAskedNs(curl, json);
+    return attempt;
   }
   const bool hopeless = code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_URL_MALFORMAT;
   return {hopeless ? Attempt::End::kRefused : Attempt::End::kFailed,
@@ -107,7 +139,7 @@ Attempt Post(const std::string& url, const std::string& json, const std::atomic<
   curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
   curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, IsStopped);
   curl_easy_setopt(easy, CURLOPT_XFERINFODATA, &stopping);
-  Attempt attempt = OutcomeOf(easy, curl_easy_perform(easy), url);
+  Attempt attempt = OutcomeOf(easy, curl_easy_perform(easy), url, answer);
   attempt.answer = std::move(answer);
   return attempt;
 }

@@ -1,0 +1,128 @@
+#include "watch/removal.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/testing/scratch_directory.h"
+#include "record/run_edit.h"
+#include "watch/testing/live_writer.h"
+
+namespace fullbore::watch {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using testing::LiveWriter;
+
+class RemovalTest : public ::testing::Test {
+ protected:
+  // A run that has ended, as the list knows it.
+  KnownRun Ended(const std::string& name) {
+    LiveWriter(directory_.path(), name, 0.5).Seconds(3).End();
+    return Listed(name);
+  }
+  KnownRun Listed(const std::string& name) {
+    RunIndex index(directory_.path());
+    index.Update(WallNs());
+    return index.runs().at(name);
+  }
+  void Write(const std::string& name, const std::string& text) { std::ofstream(directory_ / name) << text; }
+  bool Exists(const std::string& name) {
+    return fs::is_symlink(directory_ / name) || fs::exists(directory_ / name);
+  }
+  std::string WhyNot(const KnownRun& run) {
+    const auto removed = RemoveRun(directory_.path(), run);
+    return removed ? "it was deleted" : removed.error().text;
+  }
+  size_t Entries() {
+    return static_cast<size_t>(
+        std::distance(fs::directory_iterator(directory_.path()), fs::directory_iterator()));
+  }
+
+  ScratchDirectory directory_;
+};
+
+TEST_F(RemovalTest, ARunGoesWithWhatWasWrittenBesideItAndNothingElse) {
+  const KnownRun run = Ended("train");
+  Ended("train-2");
+  Write("train.html", "<!doctype html>\n<html><head><meta name=\"generator\" content=\"fullbore\">");
+  Write("train.rank0-step40.json.zst", "window");
+  Write("train.notes.txt", "somebody's");
+  Write("train.json.zst", "somebody's");
+  const auto removed = RemoveRun(directory_.path(), run);
+  ASSERT_TRUE(removed) << removed.error().text;
+  EXPECT_GT(*removed, run.stamp.bytes);
+  for (const char* gone : {"train.fbr", "train.html", "train.rank0-step40.json.zst"})
+    EXPECT_FALSE(Exists(gone)) << gone;
+  for (const char* left : {"train-2.fbr", "train.notes.txt", "train.json.zst"})
+    EXPECT_TRUE(Exists(left)) << left;
+}
+
+TEST_F(RemovalTest, AUsersOwnPageOfTheSameNameStays) {
+  const KnownRun run = Ended("train");
+  Write("train.html", "<html>about my training");
+  ASSERT_TRUE(RemoveRun(directory_.path(), run));
+  EXPECT_TRUE(Exists("train.html"));
+}
+
+TEST_F(RemovalTest, ARunThatIsBeingRecordedStays) {
+  LiveWriter writer(directory_.path(), "live", 0.5);
+  writer.Seconds(3);
+  EXPECT_THAT(WhyNot(Listed("live")), HasSubstr("it is being recorded"));
+  KnownRun silent = Listed("live");
+  silent.state = RunState::kCutOff;  // as after a recorder that stood still for a minute
+  EXPECT_THAT(WhyNot(silent), HasSubstr("a program has it open"));
+  EXPECT_TRUE(Exists("live.fbr"));
+}
+
+TEST_F(RemovalTest, APinnedRunStays) {
+  Ended("good");
+  ASSERT_TRUE(record::SetTags(directory_ / "good.fbr", {{kPinTag, "yes"}}));
+  EXPECT_THAT(WhyNot(Listed("good")), HasSubstr("it is pinned"));
+}
+
+TEST_F(RemovalTest, WhatHasChangedSinceItWasListedStays) {
+  const KnownRun run = Ended("train");
+  ASSERT_TRUE(record::SetNote(directory_ / "train.fbr", "the best one"));
+  EXPECT_THAT(WhyNot(run), HasSubstr("it has changed since it was listed"));
+  EXPECT_TRUE(Exists("train.fbr"));
+  EXPECT_EQ(Entries(), 1u) << "it has its own name again";
+}
+
+TEST_F(RemovalTest, ALinkInItsPlaceIsNotFollowed) {
+  const KnownRun run = Ended("train");
+  Write("precious", "not a run");
+  fs::remove(directory_ / "train.fbr");
+  fs::create_symlink(directory_ / "precious", directory_ / "train.fbr");
+  EXPECT_THAT(WhyNot(run), HasSubstr("a link stands in its place"));
+  EXPECT_TRUE(Exists("precious") && Exists("train.fbr"));
+}
+
+TEST_F(RemovalTest, AnotherUsersRunStays) {
+  const KnownRun run = Ended("train");
+  if (chown((directory_ / "train.fbr").c_str(), 12345, 12345) != 0) GTEST_SKIP() << "only root can make one";
+  EXPECT_THAT(WhyNot(run), HasSubstr("it belongs to the user number 12345"));
+  EXPECT_TRUE(Exists("train.fbr"));
+}
+
+TEST_F(RemovalTest, TheFolderOfARunOnSeveralMachinesGoesWhole) {
+  fs::create_directory(directory_ / "job.fbr");
+  for (const char* node : {"a", "b"}) LiveWriter(directory_ / "job.fbr", node, 0.5).Seconds(3).End();
+  ASSERT_TRUE(RemoveRun(directory_.path(), Listed("job")));
+  EXPECT_EQ(Entries(), 0u);
+}
+
+TEST_F(RemovalTest, AFolderThatHoldsSomethingElseStaysWhole) {
+  fs::create_directory(directory_ / "job.fbr");
+  LiveWriter(directory_ / "job.fbr", "a", 0.5).Seconds(3).End();
+  Write("job.fbr/notes.txt", "somebody's");
+  EXPECT_THAT(WhyNot(Listed("job")), HasSubstr("holds 'notes.txt'"));
+  EXPECT_TRUE(Exists("job.fbr/a.fbr") && Exists("job.fbr/notes.txt"));
+}
+
+}  // namespace
+}  // namespace fullbore::watch

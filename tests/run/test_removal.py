@@ -1,0 +1,108 @@
+"""`fullbore runs --delete` and `--prune`: said before it is done, asked on a terminal, and nothing protected goes."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import pty
+import subprocess
+import time
+
+import pytest
+
+
+@pytest.fixture
+def runs(fullbore) -> pathlib.Path:
+    """Three runs that nobody named, and one that somebody did."""
+    directory = fullbore.directory / "runs"
+    for flags in ([], [], [], ["--name", "win"]):
+        done = fullbore.call("run", "-o", directory, "--quiet", *flags, "--", "true")
+        assert done.code == 0, done.stderr
+    return directory
+
+
+def names(directory: pathlib.Path) -> list[str]:
+    return sorted(each.stem for each in directory.glob("*.fbr"))
+
+
+def unnamed(directory: pathlib.Path) -> list[str]:
+    return [each for each in names(directory) if "win" not in each]
+
+
+def test_without_a_terminal_nothing_goes_until_it_is_told_yes(fullbore, runs):
+    first = unnamed(runs)[0]
+    said = fullbore.call("runs", "-o", runs, "--delete", first)
+    assert said.code == 0 and first in said.stdout.decode() and b"nothing was deleted" in said.stdout
+    assert len(names(runs)) == 4
+    said = fullbore.call("runs", "-o", runs, "--delete", first, "--yes")
+    assert said.code == 0 and b"deleted: 1 of 1" in said.stdout
+    assert first not in names(runs) and len(names(runs)) == 3
+    assert not list(runs.glob(f"{first}.*")), "its report went with it"
+
+
+def test_a_prune_spares_what_was_named_pinned_or_noted(fullbore, runs):
+    pinned, noted, _ = unnamed(runs)
+    assert fullbore.call("runs", "-o", runs, "--pin", pinned).code == 0
+    assert fullbore.call("runs", "-o", runs, "--note", "look again", noted).code == 0
+    said = fullbore.call("runs", "-o", runs, "--prune", "--keep-newest", "0", "--yes")
+    assert said.code == 0, said.stderr
+    assert b"spared" in said.stdout and b"3 of 4" in said.stdout
+    assert set(unnamed(runs)) == {pinned, noted} and len(names(runs)) == 3
+    refused = fullbore.call("runs", "-o", runs, "--delete", pinned, "--yes")
+    assert refused.code == 1 and "pinned" in refused.stderr and pinned in names(runs)
+    assert fullbore.call("runs", "-o", runs, "--unpin", pinned).code == 0
+    assert fullbore.call("runs", "-o", runs, "--delete", pinned, "--yes").code == 0
+    assert pinned not in names(runs)
+
+
+def test_a_run_that_is_being_recorded_stays(fullbore, runs):
+    fullbore.start("sleep", "100", runs=runs)
+    until = time.monotonic() + 60
+    while not (live := [each for each in names(runs) if each.endswith("sleep")]):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    time.sleep(1.5)  # until it has written something to list
+    refused = fullbore.call("runs", "-o", runs, "--delete", live[0], "--yes")
+    assert refused.code == 1 and "being recorded" in refused.stderr
+    assert fullbore.call("runs", "-o", runs, "--prune", "--keep-newest", "0", "--yes").code == 0
+    assert live[0] in names(runs)
+
+
+def test_what_is_no_run_of_the_directory_is_not_deleted(fullbore, runs, tmp_path):
+    elsewhere = fullbore.directory / "elsewhere"
+    assert fullbore.call("run", "-o", elsewhere, "--quiet", "--", "true").code == 0
+    (other,) = elsewhere.glob("*.fbr")
+    (runs / "link.fbr").symlink_to(other)
+    (runs / "notes.fbr").write_text("no run at all")
+    for word in (other, "notes", "missing"):
+        assert fullbore.call("runs", "-o", runs, "--delete", word, "--yes").code == 2, word
+    linked = fullbore.call("runs", "-o", runs, "--delete", "link", "--yes")
+    assert linked.code == 1 and "a link stands in its place" in linked.stderr
+    assert other.exists() and (runs / "link.fbr").is_symlink() and (runs / "notes.fbr").exists()
+    assert fullbore.call("runs", "-o", runs, "--prune", "--keep-newest", "0", "--yes").code in (0, 1)
+    assert other.exists() and (runs / "notes.fbr").exists()
+
+
+@pytest.mark.parametrize("answer", ["y", "n", ""])
+def test_on_a_terminal_it_asks_first(fullbore, runs, answer):
+    terminal, end = pty.openpty()
+    command = [fullbore.binary, "runs", "-o", runs, "--prune", "--keep-newest", "0"]
+    process = subprocess.Popen([os.fspath(each) for each in command], stdin=end, stdout=end, stderr=end)
+    os.close(end)
+    said = b""
+    while b"[y/N]" not in said:
+        said += os.read(terminal, 4096)
+    assert len(names(runs)) == 4, "nothing goes before the answer"
+    os.write(terminal, answer.encode() + b"\n")
+    assert process.wait(timeout=60) == 0
+    os.close(terminal)
+    assert len(names(runs)) == (1 if answer == "y" else 4)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [["--prune"], ["--prune", "--older-than", "soon"], ["--older-than", "3d"], ["--prune", "--delete", "x"]],
+)
+def test_what_does_not_say_what_to_delete_is_refused(fullbore, runs, flags):
+    assert fullbore.call("runs", "-o", runs, *flags, "--yes").code == 2
+    assert len(names(runs)) == 4
