@@ -168,7 +168,7 @@ void PrintList(const Runs& runs) {
   const std::vector<Column> columns = ColumnsFor(runs, room);
   Print(stdout, "{}\n", Line(columns, [](const Column& column) { return std::string(column.heading); }));
   for (const auto& [name, run] : runs) {
-    std::string line = Line(columns, [&](const Column& column) { return column.cell(*run); });
+    std::string line = Line(columns, [&known = *run](const Column& column) { return column.cell(known); });
     std::vector<std::string> more;
     const record::RunSummary& summary = run->summary;
     if (summary.stages.size() > 1) more.push_back(fmt::format("{} stages", summary.stages.size()));

@@ -254,10 +254,11 @@ TEST(AccountTest, WhatRunsWithinARunRecordedCountsThereAlone) {
   process("recorder", 3000, 6000);
   process("recorder", 4000, 5000);  // beside the one before
   process("recorder", 10'500, 0);   // it still runs
-  EXPECT_EQ(AccountOf(run).given_ns, (10'000 - 1000 - 3000 - 500) * kMs);
+  const int64_t left_ns = (10'000 - 1000 - 3000 - 500) * kMs;
+  EXPECT_EQ(AccountOf(run).given_ns, left_ns);
   EXPECT_EQ(Sum(AccountOf(run)), AccountOf(run).given_ns);
   run.machine["job_gpus"] = "4";
-  EXPECT_EQ(AccountOf(run).given_ns, 4 * (10'000 - 1000 - 3000 - 500) * kMs);
+  EXPECT_EQ(AccountOf(run).given_ns, 4 * left_ns);
 }
 
 // Seven ranks wait for the first one, which waits for nobody.

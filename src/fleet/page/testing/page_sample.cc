@@ -118,12 +118,13 @@ std::vector<RunAccount> ManyRuns() {
   };
   std::vector<RunAccount> runs;
   for (int i = 0; i < 40; ++i) {
+    const int64_t starved = i % 11, talking = i % 3, unjudged = i % 4;
     RunAccount run =
-        With(ARun(i * 4.0, i * 4.0 + 2 + i % 7, 1 + i % 8), {{Kind::kWaste, "input-bound", 20 * (i % 11)},
-                                                             {Kind::kWaste, "comm-bound", 12 * (i % 3)},
+        With(ARun(i * 4.0, i * 4.0 + 2 + i % 7, 1 + i % 8), {{Kind::kWaste, "input-bound", 20 * starved},
+                                                             {Kind::kWaste, "comm-bound", 12 * talking},
                                                              {Kind::kStart, "", 15},
                                                              {Kind::kCheckpoint, "", 11},
-                                                             {Kind::kNotJudged, "", 40 * (i % 4)}});
+                                                             {Kind::kNotJudged, "", 40 * unjudged}});
     run.id += fmt::format("-{}", i);
     run.user = i % 5 == 0 ? "anna" : i % 7 == 0 ? kHostile : fmt::format("user{}", i % 19);
     run.advice = {edits[static_cast<size_t>(i / 5) % edits.size()]};
