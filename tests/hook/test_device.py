@@ -46,6 +46,7 @@ def fake_torch(monkeypatch, capturing=False):
         is_initialized=lambda: True,
         is_current_stream_capturing=lambda: capturing,
         memory_stats=lambda: stats,
+        current_device=lambda: 0,
     )
     records = []
     monkeypatch.setattr(Event, "made", [])
@@ -53,7 +54,9 @@ def fake_torch(monkeypatch, capturing=False):
     monkeypatch.setattr(device, "attach_tensor", lambda Tensor: None)
     monkeypatch.setattr(device, "attach_synchronisation", lambda cuda: None)
     monkeypatch.setattr(runtime.hook, "record", lambda *fields: records.append(fields))
-    return types.SimpleNamespace(cuda=cuda, Tensor=object), records
+    monkeypatch.setattr(device.memory, "memory", device.memory.Memory())
+    monkeypatch.setattr(runtime.hook, "fact", lambda key, value: None)
+    return types.SimpleNamespace(cuda=cuda, Tensor=object, device=lambda kind, index: f"{kind}:{index}"), records
 
 
 def test_device_time_is_read_only_from_completed_events(monkeypatch):

@@ -15,6 +15,7 @@ held         which modules the optimizers train, and gradients that nobody uses
 backward     autograd.backward, and when this rank's own part of it is done
 collectives  torch.distributed
 device       CUDA: copies, synchronisation, device time, memory
+memory       what holds the device's memory, and how high batches of different sizes raise it
 windows      a few steps now and then under torch's own profiler
 window_plan  when these windows begin
 checkpoints  torch.save and safetensors

@@ -14,6 +14,7 @@ from typing import Any
 from ..core import channel, steps
 from ..core.runtime import Span, Thread, enter, guarded, hook, leave
 from ..core.where import say_where
+from . import memory
 from .compiling import is_compiling_test
 
 MEMORY_PERIOD_NS = 1_000_000_000  # torch.cuda.memory_stats takes about 0.1 ms
@@ -36,6 +37,7 @@ class Device:
         self.attached = True
         attach_tensor(self.torch.Tensor)
         attach_synchronisation(self.torch.cuda)
+        memory.follow()
         steps.after_step.append(self.after_step)
         self.after_step(optimizer, thread, end)
 
@@ -43,7 +45,7 @@ class Device:
         if self.torch.cuda.is_current_stream_capturing():
             return
         self.mark(thread, end)
-        if end >= self.memory_due_ns:
+        if end >= self.memory_due_ns or memory.memory.wants_reading():
             self.memory_due_ns = end + MEMORY_PERIOD_NS
             self.read_memory(thread, end)
 
@@ -64,6 +66,7 @@ class Device:
         figures = ("allocated_bytes.all.current", "reserved_bytes.all.current", "allocated_bytes.all.peak")
         values = [int(stats.get(name, 0)) for name in (*figures, "num_alloc_retries")]
         hook.record(channel.MEMORY, 0, thread.number, now, now, *values)
+        memory.memory.note(stats, self.torch.device("cuda", self.torch.cuda.current_device()))
 
 
 def attach_tensor(Tensor: Any) -> None:
@@ -151,3 +154,4 @@ def attach(cuda: Any) -> None:
     torch = sys.modules["torch"]
     if getattr(torch.version, "cuda", None) or getattr(torch.version, "hip", None):
         steps.now_and_then.append(Device(torch).look)
+        memory.attach()

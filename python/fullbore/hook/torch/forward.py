@@ -24,6 +24,7 @@ LEARNING_STEPS = 2
 LEARNING_CALLS = 400  # outermost ones: a script that never steps must not keep the patch
 CALLS_WITHOUT_A_STEP = 32  # outermost ones, after which the script is asked about though no step has ended
 
+Look = Callable[[Any, Any, Any], None]
 Call = tuple[Thread, int, int, int, int]  # thread, outer phase, training, what else is known of it, begin
 
 
@@ -34,8 +35,8 @@ class Forward:
         self.Module = torch.nn.Module
         self.is_compiling = is_compiling_test()
         self.learning = False
-        self.notes = True  # outermost modules are remembered, or `look` is asked for
-        self.look: Callable[[Any, Any], None] | None = None  # called with the next one's arguments, in training
+        self.notes = True  # outermost modules are remembered, or `looks` are asked for
+        self.looks: list[Look] = []  # called with the next one and its arguments, in training
         self.calls = 0
         self.classes: set[type] = set()
         self.watched: set[type] = set()
@@ -110,7 +111,7 @@ class Forward:
         """During the first steps, and where somebody looks; before enter_forward."""
         try:
             learns = hook.steps < LEARNING_STEPS and self.calls < LEARNING_CALLS
-            if not learns and self.look is None:
+            if not learns and not self.looks:
                 self.notes = False
             elif hook.on and not hook.is_worker:
                 thread = hook.here()
@@ -140,12 +141,14 @@ class Forward:
         if training and learns:
             for follow in at_forward:
                 follow(module)
-        if training and self.look is not None:
-            look, self.look = self.look, None
-            look(args, kwargs)
+        if training and self.looks:
+            looks, self.looks = self.looks, []
+            for look in looks:
+                look(module, args, kwargs)
 
-    def look_at_next(self, look: Callable[[Any, Any], None]) -> None:
-        self.look = look
+    def look_at_next(self, look: Look) -> None:
+        if look not in self.looks:
+            self.looks.append(look)
         self.notes = True
 
     def note_again(self) -> None:

@@ -164,8 +164,8 @@ class Tokens:
         """That a loader has handed over."""
         self.look("batch", found, found)
 
-    def look_at_call(self, args: Any, kwargs: Any) -> None:
-        """Of a module, in training."""
+    def look_at_call(self, module: Any, args: Any, kwargs: Any) -> None:
+        """In training."""
         self.look("call", args, kwargs)
 
     def look(self, source: str, found: Any, names: Any) -> None:
