@@ -31,7 +31,7 @@ bool IsPlain(std::string_view text) {
 // An error where --on names anything else than slurm, or a flag of it makes no sense without it.
 Result<void> CheckPlace(const TrialFlags& flags) {
   if (!flags.on.empty() && flags.on != "slurm") {
-    return Error{ErrorCode::kInvalidArgument, fmt::format("--on '{}' is no place for trials", flags.on),
+    return Error{ErrorCode::kInvalidArgument, fmt::format("--on '{}' is not a place for trials", flags.on),
                  "leave it out for this machine, or give --on slurm"};
   }
   if (flags.on.empty() && !flags.partition.empty()) {
@@ -61,10 +61,11 @@ void AddMeasuringFlags(CLI::App& app, TrialFlags& flags) {
                  "Half of the 95 % interval of the throughput at which a trial ends")
       ->type_name("RATIO")
       ->capture_default_str();
-  app.add_option("--most", flags.most, "The longest that a trial is measured")
+  app.add_option("--most", flags.most, "The longest time that a trial is measured")
       ->type_name("TIME")
       ->capture_default_str();
-  app.add_option("--patience", flags.patience, "A trial without a first step for so long hangs")
+  app.add_option("--patience", flags.patience,
+                 "How long a trial may take to its first step before it counts as hung")
       ->type_name("TIME")
       ->capture_default_str();
   app.add_option("-o,--output", flags.directory, "Where runs are kept")
@@ -213,10 +214,9 @@ Result<void> CheckSetting(const std::vector<std::string>& command, const std::st
   const tune::Knob* knob = tune::KnobNamed(name);
   if (knob == nullptr) {
     if (tune::HasPlaceholder(command, name)) return {};  // the program's own
-    return Error{
-        ErrorCode::kInvalidArgument,
-        fmt::format("{}: '{}' is no setting, and {{{}}} does not stand in the command", flag, name, name),
-        HintForSetting(name)};
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{}: '{}' is not a setting, and {{{}}} is not in the command", flag, name, name),
+                 HintForSetting(name)};
   }
   const auto why_not = knob->WhyNotLegal(value);
   if (why_not.empty()) return {};
@@ -231,16 +231,17 @@ Result<tune::Settings> SettingsOfTags(const std::vector<std::string>& command,
     if (name == kTuneTag || name == kCompareTag) continue;
     const auto setting = tune::ParseSetting(name + "=" + text);
     if (!setting || setting->first != name) {
-      return Error{ErrorCode::kInvalidArgument,
-                   fmt::format("--apply: the run's tag '{}' with the value '{}' is no setting", name, text),
-                   "give the run of a trial of `tune` or `measure`"};
+      return Error{
+          ErrorCode::kInvalidArgument,
+          fmt::format("--apply: the run's tag '{}' with the value '{}' is not a setting", name, text),
+          "give the run of a trial of `tune` or `measure`"};
     }
     auto legal = CheckSetting(command, name, setting->second, "--apply");
     if (!legal) {
       Error error = legal.error();
       if (tune::KnobNamed(name) == nullptr)
         error.hint =
-            "--apply takes the run's tags for settings of a trial, and wants the command that it had";
+            "--apply takes the run's tags as the settings of a trial, and needs the command that it had";
       return error;
     }
     const bool is_own =

@@ -37,7 +37,7 @@ TEST(CheckSettingTest, TakesKnobsAndWhatStandsInTheCommand) {
 }
 
 TEST(CheckSettingTest, RefusesWhatIsNeitherAndWhatCannotBe) {
-  EXPECT_THAT(Refused({"python", "train.py"}, "lr", "0.1"), HasSubstr("{lr} does not stand in the command"));
+  EXPECT_THAT(Refused({"python", "train.py"}, "lr", "0.1"), HasSubstr("{lr} is not in the command"));
   EXPECT_THAT(Refused({"python", "train.py"}, "num_worker", 4), HasSubstr("did you mean num_workers?"));
   EXPECT_THAT(Refused({"python", "train.py"}, "workers", 4), HasSubstr("did you mean num_workers?"));
   EXPECT_THAT(Refused({"python", "train.py"}, "bs", 4), HasSubstr("did you mean batch_size?"));

@@ -113,8 +113,8 @@ Result<void> AddValues(const Flags& flags, const std::vector<std::string>& comma
     const std::string name(knob.name);
     if (!tune::HasPlaceholder(command, name) || question.values.contains(name)) continue;
     return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("{{{}}} stands in the command without a value", name),
-                 fmt::format("--set {}=... names the values to choose from, the present one first", name)};
+                 fmt::format("the command contains {{{}}}, which has no value", name),
+                 fmt::format("--set {}=... lists the values to choose from, the present one first", name)};
   }
   return {};
 }
@@ -292,10 +292,11 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
          "throughput: the smallest setting near the best; tokens: the same, in tokens that are no padding\n"
          "rather than samples; cost: the fastest; memory: the least of it")
       ->capture_default_str();
-  app.add_option("--within", flags->within, "How near to the best throughput is near")
+  app.add_option("--within", flags->within, "How close to the best throughput is close enough")
       ->type_name("RATIO")
       ->capture_default_str();
-  app.add_option("--budget", flags->budget, "The time that all trials may take; one that runs then is ended")
+  app.add_option("--budget", flags->budget,
+                 "The time for all trials together; one that still runs then is stopped")
       ->type_name("TIME")
       ->capture_default_str();
   app.add_option("--price", flags->price,

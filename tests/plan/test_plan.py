@@ -175,7 +175,7 @@ T4 = '[[machine]]\nname = "a"\ndevice = "T4"\ncores = 4\n'
     [
         ("[[machine", "prices.toml:1: ", "--prices-example"),
         (T4 + "per_hour = -2\n", "prices.toml:5: machine 'a': per_hour = -2 is not a price", ""),
-        (T4.replace("T4", "T5"), "prices.toml:3: machine 'a': no device is called", 'did you mean "T4"?'),
+        (T4.replace("T4", "T5"), "prices.toml:3: machine 'a': no device is called", "did you mean 'T4'?"),
         (T4.replace('device = "T4"\n', ""), "device is missing", 'device = "..."'),
         (T4 + "per_hour = 2\n", "a price needs its source and its date", "date = 2026-11-29"),
         ("", "no machine is in it", "docs/plan.md"),
@@ -192,7 +192,7 @@ def test_what_is_wrong_with_prices_is_said_with_its_line(fullbore, prices, wrong
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--devices", "t5"], "did you mean T4?"),
+        (["--devices", "t5"], "did you mean 'T4'?"),
         (["--devices", "t4,abacus"], "the devices are"),
         (["--gpus", "0"], "'0' is no number of devices"),
         (["--gpus", "two"], "--gpus"),

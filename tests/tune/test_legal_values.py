@@ -34,5 +34,5 @@ def test_both_tables_agree_on_every_value(fullbore, name):
         # What comes after it is wrong in any case, and only said where this one is legal.
         done = fullbore.call("measure", "--set", f"{name}={text}", "--set", "sentinel=1", "--", "true")
         assert done.code == 2
-        is_legal = "'sentinel' is no setting" in done.stderr
+        is_legal = "'sentinel' is not a setting" in done.stderr
         assert is_legal == (misfit(value_of(text)) == ""), (text, done.stderr, misfit(value_of(text)))

@@ -142,9 +142,9 @@ BY_HAND = {
     "a choice": ("dl = DataLoader(ds, num_workers=0 if debug else 4)\n", "is computed"),
     "a sum": ("dl = DataLoader(ds, num_workers=0 + more)\n", "is computed"),
     "a call": ("dl = DataLoader(ds, num_workers=os.cpu_count())\n", "os.cpu_count()"),
-    "the environment": ("dl = DataLoader(ds, num_workers=int(os.environ['N']))\n", "plain sight"),
+    "the environment": ("dl = DataLoader(ds, num_workers=int(os.environ['N']))\n", "cannot be seen"),
     "a list with a star": ("dl = DataLoader(ds, *rest)\n", "with *"),
-    "unknown keywords": ("def f(**kw):\n    return DataLoader(ds, **kw)\n", "does not stand in this file"),
+    "unknown keywords": ("def f(**kw):\n    return DataLoader(ds, **kw)\n", "in this file"),
     "a dictionary that is changed": (
         "kw = {'num_workers': 0}\nif cuda:\n    kw.update(num_workers=1)\ndl = DataLoader(ds, **kw)\n",
         "may be changed there",
@@ -168,13 +168,13 @@ BY_HAND = {
         "ZERO = 0\nseed(ZERO)\ndl = DataLoader(ds, num_workers=ZERO)\n",
         "used for other things",
     ),
-    "a constant of another file": ("from config import W\ndl = DataLoader(ds, num_workers=W)\n", "does not stand"),
+    "a constant of another file": ("from config import W\ndl = DataLoader(ds, num_workers=W)\n", "in this file"),
     "a constant that nobody assigns": ("dl = DataLoader(ds, num_workers=W)\n", "not assigned in this file"),
     "a constant before an import of all": (
         "W = 0\nfrom config import *\ndl = DataLoader(ds, num_workers=W)\n",
         "import of *",
     ),
-    "a loop's variable": ("for w in (0, 2):\n    dl = DataLoader(ds, num_workers=w)\n", "does not stand"),
+    "a loop's variable": ("for w in (0, 2):\n    dl = DataLoader(ds, num_workers=w)\n", "in this file"),
     "calls with several values": (
         "def make(d, workers):\n    return DataLoader(d, num_workers=workers)\nmake(1, 0)\nmake(2, 3)\n",
         "several values",
@@ -189,7 +189,7 @@ BY_HAND = {
     ),
     "a function that nobody calls": (
         "def make(d, workers=0):\n    return DataLoader(d, num_workers=workers)\n",
-        "nobody calls",
+        "nothing calls",
     ),
     "a recursion without an end": ("def f(n):\n    DataLoader(d, num_workers=n)\n    f(n)\n", "too many names"),
     "an attribute that is assigned elsewhere": (
@@ -218,7 +218,7 @@ BY_HAND = {
     ),
     "an option of another file": (
         "args = options.parse()\ndl = DataLoader(ds, num_workers=args.workers)\n",
-        "plain sight",
+        "cannot be seen",
     ),
     "an argument that is not there": ("dl = DataLoader(ds)\n", "no num_workers in plain sight"),
     "another library's loader": ("from jax_dl import DataLoader\ndl = DataLoader(ds)\n", "no num_workers"),

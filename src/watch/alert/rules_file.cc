@@ -196,9 +196,11 @@ Rule ReadRule(const toml::table& from, const std::string& path, std::optional<Er
     unnamed.RefuseKey("name", fmt::format("a name has 1 to {} bytes", kLongestName), "");
   TomlTable table(from, fmt::format("alert '{}'", rule.name), path, error);
   (void)table.Get("name");
+  const bool was_refused = error.has_value();
   const Kind* kind = KindOf(table);
   if (!kind) {
-    if (!error || error->hint.starts_with("one of ")) {  // a misspelt key says more than a missing one
+    const auto has = [&table](const Kind& each) { return table.Has(each.key); };
+    if (!was_refused && std::ranges::none_of(kKinds, has)) {  // a misspelt key says more than a missing one
       for (const Kind& each : kKinds) (void)table.Get(each.key);
       for (const char* key : {"for", "notify", "above", "below", "within"}) (void)table.Get(key);
       std::optional<Error> missing = std::exchange(error, std::nullopt);

@@ -120,7 +120,7 @@ class Finder:
         if binding.kind == "parameter":
             return self.of_parameter(node, binding.value, binding.node)
         if binding.kind != "value":
-            raise ByHand(binding.node, f"what `{node.id}` is does not stand in this file as one value")
+            raise ByHand(binding.node, f"`{node.id}` has no single value in this file")
         self.expect_meant(node.id, self.uses_of(node), binding.node)
         return self.value(binding.value)
 
@@ -150,7 +150,7 @@ class Finder:
         if all(each is None for each in given):
             default = default_of(function, parameter)
             if default is None:
-                raise ByHand(node, f"nobody gives `{node.id}` a value in this file")
+                raise ByHand(node, f"nothing gives `{node.id}` a value in this file")
             return self.value(default)
         if any(each is None for each in given):
             raise ByHand(function, f"some calls of `{function.name}` give `{node.id}`, others do not")
@@ -163,7 +163,7 @@ class Finder:
         """What each call gives for this parameter, None for its default."""
         arguments = function.args
         if isinstance(function, ast.Lambda) or parameter in (arguments.vararg, arguments.kwarg):
-            raise ByHand(node, f"where `{node.id}` comes from is not plain")
+            raise ByHand(node, f"where `{node.id}` comes from is not clear")
         known = ("staticmethod", "classmethod", "main", "record", "no_grad", "inference_mode")
         if any(last_name(getattr(each, "func", each)) not in known for each in function.decorator_list):
             raise ByHand(function, f"what `{function.name}` gets is up to its decorator")
@@ -195,9 +195,9 @@ class Finder:
         calls = [self.names.parent[each] for each in uses]
         for use, call in zip(uses, calls):
             if not isinstance(call, ast.Call) or call.func is not use:
-                raise ByHand(use, f"`{function.name}` is not only called, so that what it gets is not known")
+                raise ByHand(use, f"`{function.name}` is not only called, so what it gets is not known")
         if not calls:
-            raise ByHand(function, f"nobody calls `{function.name}` in this file")
+            raise ByHand(function, f"nothing calls `{function.name}` in this file")
         return calls  # type: ignore[return-value]
 
     # ---- attributes ----
@@ -223,7 +223,7 @@ class Finder:
         if of_class is None and binding is not None and binding.kind == "parameter":
             of_class = self.own_class(owner, binding)
         if of_class is None:
-            raise ByHand(node, f"where `{shown(node)}` comes from does not stand in this file in plain sight")
+            raise ByHand(node, f"where `{shown(node)}` comes from cannot be seen in this file")
         if isinstance(made, ast.Call):
             given = keyword_of(made, name)
             if given is not None:
@@ -232,7 +232,7 @@ class Finder:
                 raise ByHand(made, f"`{of_class.name}` is made with arguments")
         bindings = self.names.scopes[of_class].bindings.get(name, [])
         if len(bindings) != 1 or bindings[0].kind != "value":
-            raise ByHand(of_class, f"`{of_class.name}.{name}` is no single value")
+            raise ByHand(of_class, f"`{of_class.name}.{name}` is not a single value")
         self.expect_meant(name, [each for each in self.of_type(ast.Attribute) if each.attr == name], bindings[0].node)
         return self.value(bindings[0].value)
 
@@ -350,7 +350,7 @@ class Finder:
             return self.of_attribute(node, inside.value, key)
         found = self.entry(owner, key)
         if found is None:
-            raise ByHand(node, f"`{shown(node)}` does not stand in this file in plain sight")
+            raise ByHand(node, f"the value of `{shown(node)}` cannot be seen in this file")
         return self.value(found)
 
     def dictionary(self, node: ast.expr) -> ast.expr:
@@ -360,7 +360,7 @@ class Finder:
             return node
         binding = self.the_binding(node)
         if binding.kind != "value":
-            raise ByHand(binding.node, f"what `{node.id}` holds does not stand in this file in plain sight")
+            raise ByHand(binding.node, f"what `{node.id}` holds cannot be seen in this file")
         for use in self.uses_of(node):
             if not self.only_reads(use):
                 raise ByHand(use, f"`{node.id}` may be changed there")
@@ -386,7 +386,7 @@ class Finder:
             found = [each.value for each in made.keywords if each.arg == key]
             is_plain = plain(made)
         else:
-            raise ByHand(made, f"what `{shown(node)}` holds does not stand in this file in plain sight")
+            raise ByHand(made, f"what `{shown(node)}` holds cannot be seen in this file")
         if len(found) > 1 or not is_plain:
             raise ByHand(made, f"what `{shown(node)}` holds for {key} is not plain")
         return found[0] if found else None

@@ -60,7 +60,7 @@ def loader_at(names: Names, line: int) -> ast.Call:
     if len(here) == 1:
         return here[0]
     at = ast.Pass(lineno=line, col_offset=0)
-    raise ByHand(at, "several calls stand in this line" if here else "no call stands in this line")
+    raise ByHand(at, "several calls are on this line" if here else "no call is on this line")
 
 
 def is_torchs(names: Names, call: ast.Call) -> bool:
