@@ -5,8 +5,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const isLetter = data.for !== "";
 const partOf = (ns) => (data.given_ns > 0 ? ns / data.given_ns : 0);
 const sumOf = (kind) => data.parts.reduce((sum, part) => sum + (part.kind === kind ? part.device_ns : 0), 0);
-const money = (amount) =>
-  `${amount.toLocaleString("en-US", { maximumFractionDigits: 0 })} ${data.currency}`.trim();
+const money = (amount) => `${amount.toLocaleString("en-US", { maximumFractionDigits: 0 })} ${data.currency}`.trim();
 const editName = (fix) => fix.change || fix.finding;
 
 // ---- the top ---------------------------------------------------------------------------------------------------
@@ -141,7 +140,11 @@ function edit(fix) {
         "div",
         { class: "gain" },
         `${hours(expected)} h`,
-        el("small", {}, `${hours(low)} to ${hours(high)}${"saves_cost" in fix ? `, worth ${money(fix.saves_cost)}` : ""}`),
+        el(
+          "small",
+          {},
+          `${hours(low)} to ${hours(high)}${"saves_cost" in fix ? `, worth ${money(fix.saves_cost)}` : ""}`,
+        ),
       ),
     ),
   );
