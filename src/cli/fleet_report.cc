@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "base/clock.h"
@@ -19,6 +20,7 @@
 #include "fleet/report_markdown.h"
 #include "fleet/report_terminal.h"
 #include "fleet/words.h"
+#include "plan/market_file.h"
 
 namespace fullbore::cli {
 
@@ -33,7 +35,7 @@ const ResultFormat kFleetMarkdown = {
 
 struct Flags {
   StoreFlags store;
-  std::string by = "user", user, exempt;
+  std::string by = "user", user, exempt, prices;
   double price = 0;
   ResultFile json{"--json", kJsonResult}, csv{"--csv", kFleetCsv}, html{"--html", kHtmlResult},
       markdown{"--markdown", kFleetMarkdown};
@@ -50,6 +52,28 @@ std::string CsvOf(const fleet::Report& report) {
   return csv;
 }
 
+// Of the file's machines with that device, what an hour of one costs on the cheapest.
+std::optional<double> PriceIn(const plan::Market& market, const std::string& name) {
+  const roofline::Device* device = roofline::DeviceMeant(name);
+  std::optional<double> least;
+  for (const plan::Offer& offer : market.offers) {
+    const plan::Machine& machine = offer.machine;
+    if (device == nullptr || machine.device != device || !machine.per_hour) continue;
+    const double price = *machine.per_hour / static_cast<double>(machine.gpus);
+    least = std::min(least.value_or(price), price);
+  }
+  return least;
+}
+
+Result<fleet::Prices> PricesOf(const Flags& flags) {
+  if (flags.price > 0) return fleet::Prices{[price = flags.price](const auto&) { return price; }, ""};
+  if (flags.prices.empty()) return fleet::Prices();
+  const auto market = plan::ReadMarket(flags.prices);
+  if (!market) return market.error();
+  const auto of_hour = [market = *market](const std::string& device) { return PriceIn(market, device); };
+  return fleet::Prices{of_hour, market->currency};
+}
+
 // With the time before, as long, where --since says how long that is.
 Result<fleet::Report> Read(const Flags& flags, fleet::By by) {
   auto range = RangeOf(flags.store);
@@ -58,11 +82,13 @@ Result<fleet::Report> Read(const Flags& flags, fleet::By by) {
   const auto exemptions =
       flags.exempt.empty() ? Result(std::vector<fleet::Exemption>()) : fleet::ReadExemptions(flags.exempt);
   if (!exemptions) return exemptions.error();
+  const auto prices = PricesOf(flags);
+  if (!prices) return prices.error();
   auto store = fleet::Store::OpenForReading(flags.store.target);
   if (!store) return store.error();
   const auto sums = store->SumsOf(*range, *exemptions);
   if (!sums) return sums.error();
-  fleet::Report report = fleet::ReportOn(*sums, by, *exemptions);
+  fleet::Report report = fleet::ReportOn(*sums, by, *exemptions, *prices);
   if (flags.store.since.empty()) return report;
   const fleet::Range earlier{2 * range->since_unix_ns - WallNs(), range->since_unix_ns, flags.user};
   const auto before = store->SumsOf(earlier, *exemptions);
@@ -75,6 +101,7 @@ int Run(Flags& flags) {
   InputFiles inputs;
   inputs.Add(flags.store.target);
   inputs.Add(flags.exempt);
+  if (!flags.prices.empty()) inputs.Add(flags.prices);
   if (auto judged =
           JudgeResults({&flags.json, &flags.csv, &flags.html, &flags.markdown}, inputs, flags.force);
       !judged)
@@ -93,11 +120,11 @@ int Run(Flags& flags) {
     if (auto written = flags.csv.Write(CsvOf(report)); !written) return Fail(written.error(), kExitFailure);
   }
   if (flags.markdown.wanted()) {
-    const auto written = flags.markdown.Write(ToMarkdown(report, {flags.user, flags.price}));
+    const auto written = flags.markdown.Write(ToMarkdown(report, {flags.user}));
     if (!written) return Fail(written.error(), kExitFailure);
   }
   if (flags.html.wanted()) {
-    const std::string page = ToHtml(report, {flags.user, flags.price});
+    const std::string page = ToHtml(report, {flags.user});
     if (auto written = flags.html.Write(page); !written) return Fail(written.error(), kExitFailure);
   }
   if (AnyToStandardOutput({&flags.json, &flags.csv, &flags.html, &flags.markdown})) return 0;
@@ -106,8 +133,8 @@ int Run(Flags& flags) {
           MaskUrl(flags.store.target), flags.store.since.empty() ? "" : " since then");
     return 0;
   }
-  PrintLaidOut(stdout, ToText(report, {flags.user, flags.price}, flags.store.since,
-                              LaidOut(LocaleIsUtf8(), OutputColumns())));
+  PrintLaidOut(stdout,
+               ToText(report, {flags.user}, flags.store.since, LaidOut(LocaleIsUtf8(), OutputColumns())));
   return 0;
 }
 
@@ -124,8 +151,13 @@ Handler Define(CLI::App& app, const Invocation&) {
   app.add_option("--exempt", flags->exempt,
                  "Rules of what is never called wasted: docs/fleet.md describes the file")
       ->type_name("FILE");
-  app.add_option("--price", flags->price, "Of a device hour, in any currency: what it costs is shown as well")
-      ->check(CLI::NonNegativeNumber);
+  auto* price = app.add_option("--price", flags->price,
+                               "Of a device hour, in any currency: what it costs is shown as well")
+                    ->check(CLI::NonNegativeNumber);
+  app.add_option("--prices", flags->prices,
+                 "Of each kind of device: machines with their prices, as for fullbore plan (docs/plan.md)")
+      ->type_name("TOML")
+      ->excludes(price);
   AddResult(app, flags->json, "Write the report object to this file");
   AddResult(app, flags->csv, "Write the groups to this file");
   AddResult(app, flags->markdown, "Write the report as Markdown to this file");

@@ -68,7 +68,9 @@ void AddUp(std::vector<Part>& parts, const Part& part) {
 }
 
 void AddUp(std::vector<PartTotal>& parts, const PartTotal& part) {
-  PlaceOf(part, parts).device_ns += part.device_ns;
+  PartTotal& sum = PlaceOf(part, parts);
+  sum.device_ns += part.device_ns;
+  sum.cost += part.cost;
 }
 
 }  // namespace fullbore::fleet

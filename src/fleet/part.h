@@ -46,6 +46,7 @@ struct PartTotal {
   Kind kind = Kind::kWork;
   std::string cause;
   WideNs device_ns = 0;
+  double cost = 0;  // where a report has prices
 };
 
 // The same parts, added up; `parts` keeps the order of kinds.

@@ -48,24 +48,25 @@ Result<void> ReadParts(const Selection& selection, sql::Connection& connection, 
 }
 
 Result<void> ReadFixes(const Selection& selection, sql::Connection& connection, std::vector<FixSum>& fixes) {
-  constexpr char kEdit[] = R"(s."user", s.finding, s.cause, s.change, s.runs, s.most, )"
-                           "s.low, s.low_rest, s.expected, s.expected_rest, s.high, s.high_rest";
+  constexpr char kEdit[] = R"("user", device, finding, cause, change)";
+  constexpr char kSummed[] = R"(s."user", s.device, s.finding, s.cause, s.change, s.runs, s.most, )"
+                             "s.low, s.low_rest, s.expected, s.expected_rest, s.high, s.high_rest";
   const sql::Values values = selection.ValuesAnd(std::string(1, kApart));
   const std::string sql = fmt::format(
-      ", first AS (SELECT newest.\"user\", newest.id, advice.* FROM newest JOIN advice ON advice.run = newest.key "
-      "WHERE place = 0 AND expected_ns > 0 AND exemption = -1), "
-      "summed AS (SELECT \"user\", finding, cause, change, count(*) AS runs, max(expected_ns) AS most, {0}, {1}, {2} "
-      "FROM first GROUP BY \"user\", finding, cause, change) "
+      ", first AS (SELECT newest.\"user\", newest.device, newest.id, advice.* FROM newest "
+      "JOIN advice ON advice.run = newest.key WHERE place = 0 AND expected_ns > 0 AND exemption = -1), "
+      "summed AS (SELECT {5}, count(*) AS runs, max(expected_ns) AS most, {0}, {1}, {2} FROM first GROUP BY {5}) "
       "SELECT {3}, min(f.id || ${4} || f.title) FROM summed s JOIN first f ON f.\"user\" = s.\"user\" "
-      "AND f.finding = s.finding AND f.cause = s.cause AND f.change = s.change AND f.expected_ns = s.most GROUP BY {3}",
-      SumOf("low_ns", "low"), SumOf("expected_ns", "expected"), SumOf("high_ns", "high"), kEdit,
-      values.size());
+      "AND f.device = s.device AND f.finding = s.finding AND f.cause = s.cause AND f.change = s.change "
+      "AND f.expected_ns = s.most GROUP BY {3}",
+      SumOf("low_ns", "low"), SumOf("expected_ns", "expected"), SumOf("high_ns", "high"), kSummed,
+      values.size(), kEdit);
   return connection.Query(selection.With(sql), values, [&](const sql::Row& row) {
-    const std::string both = row.Text(12);
+    const std::string both = row.Text(13);
     const size_t apart = std::min(both.find(kApart), both.size());
-    fixes.push_back({row.Text(0), row.Text(1), row.Text(2), row.Text(3), static_cast<size_t>(row.Int(4)),
-                     SumAt(row, 6), SumAt(row, 8), SumAt(row, 10), row.Int(5), both.substr(0, apart),
-                     apart < both.size() ? both.substr(apart + 1) : ""});
+    fixes.push_back({row.Text(0), row.Text(1), row.Text(2), row.Text(3), row.Text(4),
+                     static_cast<size_t>(row.Int(5)), SumAt(row, 7), SumAt(row, 9), SumAt(row, 11),
+                     row.Int(6), both.substr(0, apart), apart < both.size() ? both.substr(apart + 1) : ""});
   });
 }
 

@@ -8,6 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "fleet/words.h"
+
 namespace fullbore::fleet {
 
 namespace {
@@ -40,7 +42,18 @@ void Add(const PartTotal& part, Group& group) {
   if (part.kind == Kind::kNotJudged) group.not_judged_ns += part.device_ns;
 }
 
-void AddRuns(const RunsSum& sum, const std::vector<Exemption>& exemptions, Report& report) {
+double CostOf(WideNs ns, const std::string& device, const Prices& prices) {
+  const auto price = prices.of_hour ? prices.of_hour(device) : std::nullopt;
+  return price ? Hours(ns) * *price : 0;
+}
+
+void AddCost(const RunsSum& sum, const Prices& prices, Report& report) {
+  report.cost += CostOf(sum.given_ns, sum.of.device, prices);
+  if (prices.of_hour && !prices.of_hour(sum.of.device)) report.unpriced.insert(sum.of.device);
+}
+
+void AddRuns(const RunsSum& sum, const std::vector<Exemption>& exemptions, const Prices& prices,
+             Report& report) {
   report.begin_unix_ns =
       report.runs == 0 ? sum.first_unix_ns : std::min(report.begin_unix_ns, sum.first_unix_ns);
   report.end_unix_ns = std::max(report.end_unix_ns, sum.last_unix_ns);
@@ -48,11 +61,13 @@ void AddRuns(const RunsSum& sum, const std::vector<Exemption>& exemptions, Repor
   report.given_ns += sum.given_ns;
   report.users.insert(sum.of.user);
   if (sum.of.exemption >= 0)
-    AddUp(report.parts, {Kind::kExempt, exemptions[static_cast<size_t>(sum.of.exemption)].why, sum.given_ns});
+    AddUp(report.parts, {Kind::kExempt, exemptions[static_cast<size_t>(sum.of.exemption)].why, sum.given_ns,
+                         CostOf(sum.given_ns, sum.of.device, prices)});
+  AddCost(sum, prices, report);
 }
 
 // By edit, of all users.
-std::vector<Fix> FixesOf(const std::vector<FixSum>& sums) {
+std::vector<Fix> FixesOf(const std::vector<FixSum>& sums, const Prices& prices) {
   std::map<std::tuple<std::string, std::string, std::string>, std::pair<Fix, int64_t>> fixes;
   for (const FixSum& sum : sums) {
     auto& [fix, most_ns] = fixes[{sum.finding, sum.cause, sum.change}];
@@ -69,6 +84,7 @@ std::vector<Fix> FixesOf(const std::vector<FixSum>& sums) {
     fix.low_ns += sum.low_ns;
     fix.expected_ns += sum.expected_ns;
     fix.high_ns += sum.high_ns;
+    fix.expected_cost += CostOf(sum.expected_ns, sum.device, prices);
   }
   std::vector<Fix> all;
   for (auto& [key, fix] : fixes) all.push_back(std::move(fix.first));
@@ -134,19 +150,23 @@ Result<By> ByNamed(const std::string& name) {
                fmt::format("--by '{}' is not user, account, partition or device", name), ""};
 }
 
-Report ReportOn(const Sums& sums, By by, const std::vector<Exemption>& exemptions) {
+Report ReportOn(const Sums& sums, By by, const std::vector<Exemption>& exemptions, const Prices& prices) {
   Report report;
   report.by = by;
+  report.has_prices = prices.of_hour != nullptr;
+  report.currency = prices.currency;
   std::map<std::string, Group> groups;
   for (const RunsSum& sum : sums.runs) {
-    AddRuns(sum, exemptions, report);
+    AddRuns(sum, exemptions, prices, report);
     Group& group = groups[GroupOf(sum.of, by)];
     group.runs += sum.runs;
     group.given_ns += sum.given_ns;
   }
   for (const PartSum& sum : sums.parts) {
     if (sum.of.exemption >= 0) continue;
-    AddUp(report.parts, sum.part);
+    PartTotal part = sum.part;
+    part.cost = CostOf(part.device_ns, sum.of.device, prices);
+    AddUp(report.parts, part);
     Add(sum.part, groups[GroupOf(sum.of, by)]);
   }
   std::ranges::stable_sort(report.parts, [](const PartTotal& a, const PartTotal& b) {
@@ -157,7 +177,7 @@ Report ReportOn(const Sums& sums, By by, const std::vector<Exemption>& exemption
     report.groups.push_back(std::move(group));
   }
   std::ranges::stable_sort(report.groups, std::greater(), &Group::given_ns);
-  report.fixes = FixesOf(sums.fixes);
+  report.fixes = FixesOf(sums.fixes, prices);
   report.asked = AskedOf(sums.asked);
   return report;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -21,10 +22,15 @@ Result<By> ByNamed(const std::string& name);
 // How much of it people are shown; JSON has all.
 inline constexpr size_t kMostFixes = 10, kMostFixesOfALetter = 3, kMostGroups = 20;
 
-// Whom a report is for, and what it is shown with.
+// What an hour of a device costs; nothing where nobody says.
+struct Prices {
+  std::function<std::optional<double>(const std::string& device)> of_hour;
+  std::string currency;  // empty where it is not known
+};
+
+// Whom a report is for.
 struct ReportFor {
   std::string user;  // of a letter: whose runs alone the report has; else empty
-  double price = 0;  // of a device hour; 0: none is shown
 };
 
 struct Group {
@@ -42,6 +48,7 @@ struct Fix {
   size_t runs = 0;
   std::set<std::string> users;
   WideNs low_ns = 0, expected_ns = 0, high_ns = 0;  // device time that it brings back
+  double expected_cost = 0;                         // where the report has prices
 };
 
 // What jobs asked for and hardly used, each on average: "cores", "memory" (bytes), "time" (ns); and "GPUs" that no kernel
@@ -79,11 +86,16 @@ struct Report {
   std::vector<Group> groups;  // largest first
   std::vector<Fix> fixes;     // what brings most first
   std::vector<OverAskedJobs> asked;
-  std::optional<Before> before;  // the same time before, where it was asked for and had runs
+  bool has_prices = false;
+  std::string currency;
+  double cost = 0;                 // of those of its devices that have a price
+  std::set<std::string> unpriced;  // the others
+  std::optional<Before> before;    // the same time before, where it was asked for and had runs
 };
 
 // All time of exempt runs is one part, with why.
-Report ReportOn(const Sums& sums, By by, const std::vector<Exemption>& exemptions = {});
+Report ReportOn(const Sums& sums, By by, const std::vector<Exemption>& exemptions = {},
+                const Prices& prices = {});
 
 Before TrendsOf(const Sums& before, const Sums& now, By by);
 

@@ -48,6 +48,7 @@ Json ToJson(const Report& report) {
     Json& one =
         json["parts"].emplace_back(Json{{"kind", Name(part.kind)}, {"device_ns", Number(part.device_ns)}});
     if (!part.cause.empty()) one["cause"] = part.cause;
+    if (report.has_prices) one["cost"] = part.cost;
   }
   for (const Group& group : report.groups) {
     json["groups"].push_back({{"name", group.name},
@@ -69,6 +70,7 @@ Json ToJson(const Report& report) {
                               {{"low", Number(fix.low_ns)},
                                {"expected", Number(fix.expected_ns)},
                                {"high", Number(fix.high_ns)}}}});
+    if (report.has_prices) json["fixes"].back()["saves_cost"] = fix.expected_cost;
   }
   for (const OverAskedJobs& each : report.asked) {
     json["asked"].push_back({{"what", each.what},
@@ -77,6 +79,11 @@ Json ToJson(const Report& report) {
                              {"users", each.users},
                              {"given", each.given},
                              {"used", each.used}});
+  }
+  if (report.has_prices) {
+    json["cost"] = report.cost;
+    json["currency"] = report.currency;
+    json["unpriced"] = report.unpriced;
   }
   if (report.before) json["before"] = ToJson(*report.before);
   return json;

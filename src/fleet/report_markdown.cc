@@ -19,8 +19,7 @@ class Markdown {
   std::string Head() const {
     return fmt::format("{}\n\n{} of {}: {} device hours{}.\n", kMarkdownTitle, Plural(report_.runs, "run"),
                        for_.user.empty() ? Plural(report_.users.size(), "user") : InMarkdown(for_.user),
-                       HoursText(report_.given_ns),
-                       for_.price > 0 ? ", " + MoneyText(report_.given_ns, for_.price) : "");
+                       HoursText(report_.given_ns), Cost());
   }
 
   std::string Parts() const {
@@ -61,6 +60,13 @@ class Markdown {
   }
 
  private:
+  std::string Cost() const {
+    if (!report_.has_prices) return "";
+    const std::string without = fmt::format("{}", fmt::join(report_.unpriced, ", "));
+    return ", " + MoneyText(report_.cost, report_.currency) +
+           (without.empty() ? "" : " without " + InMarkdown(without));
+  }
+
   const Report& report_;
   const ReportFor& for_;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "fleet/words.h"
@@ -35,7 +36,7 @@ class Text {
 
  private:
   std::string Share(WideNs ns) const { return ShareText(ns, report_.given_ns); }
-  std::string Money(WideNs ns) const { return MoneyText(ns, for_.price); }
+  std::string Money(double money) const { return MoneyText(money, report_.currency); }
   std::string Bar(WideNs ns) const {
     if (report_.given_ns <= 0) return "";
     const double share =
@@ -53,25 +54,33 @@ class Text {
             : fmt::format("{} of {}", Plural(report_.runs, "run"), for_.user);
     out_.Line("  {}, {} to {}: {} device hours{}", whose, Day(report_.begin_unix_ns),
               Day(report_.end_unix_ns), HoursText(report_.given_ns),
-              for_.price > 0 ? ", " + Money(report_.given_ns) : "");
+              report_.has_prices ? ", " + Money(report_.cost) : "");
+    if (report_.unpriced.empty()) return;
+    std::string devices;
+    for (const std::string& device : report_.unpriced)
+      devices += (devices.empty() ? "" : ", ") + (device.empty() ? std::string("unknown") : device);
+    out_.Paragraph("no price is known of " + devices + ": these are in no cost", 2, 2);
   }
 
-  void Row(const std::string& name, WideNs ns, bool bar) {
-    out_.Line("  {:<24}{:>9}{:>8}{}  {}", name, HoursText(ns), Share(ns),
-              for_.price > 0 ? fmt::format("{:>10}", Money(ns)) : "", bar ? Bar(ns) : "");
+  void Row(const std::string& name, const PartTotal& part, bool bar) {
+    out_.Line("  {:<24}{:>9}{:>8}{}  {}", name, HoursText(part.device_ns), Share(part.device_ns),
+              report_.has_prices ? fmt::format("{:>10}", MoneyText(part.cost, "")) : "",
+              bar ? Bar(part.device_ns) : "");
   }
 
   void Parts() {
     out_.Line();
     out_.Line("  {:<24}{:>9}{:>8}{}", "where they went", "hours", "share",
-              for_.price > 0 ? fmt::format("{:>10}", "cost") : "");
+              report_.has_prices ? fmt::format("{:>10}", "cost") : "");
     for (const Kind kind : AllKinds()) {
-      WideNs ns = 0;
-      for (const PartTotal& part : report_.parts) ns += part.kind == kind ? part.device_ns : 0;
-      if (ns == 0) continue;
-      Row(NameForPeople(kind), ns, true);
+      std::vector<PartTotal> whole;
       for (const PartTotal& part : report_.parts) {
-        if (part.kind == kind && !part.cause.empty()) Row("  " + part.cause, part.device_ns, false);
+        if (part.kind == kind) AddUp(whole, {kind, "", part.device_ns, part.cost});
+      }
+      if (whole.empty() || whole[0].device_ns == 0) continue;
+      Row(NameForPeople(kind), whole[0], true);
+      for (const PartTotal& part : report_.parts) {
+        if (part.kind == kind && !part.cause.empty()) Row("  " + part.cause, part, false);
       }
     }
   }
@@ -122,8 +131,9 @@ class Text {
       const Fix& fix = report_.fixes[i];
       out_.Line("  {:>2}  {} ({} to {})  {}", i + 1, HoursText(fix.expected_ns), HoursText(fix.low_ns),
                 HoursText(fix.high_ns), fix.change.empty() ? fix.finding : fix.change);
-      out_.Paragraph(fmt::format("{}{}; for instance {}: {}", Plural(fix.runs, "run"), Whose(fix.users),
-                                 fix.run, fix.title),
+      const std::string worth = report_.has_prices ? ", worth " + Money(fix.expected_cost) : "";
+      out_.Paragraph(fmt::format("{}{}{}; for instance {}: {}", Plural(fix.runs, "run"), Whose(fix.users),
+                                 worth, fix.run, fix.title),
                      6, 6);
     }
   }

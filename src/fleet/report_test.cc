@@ -9,6 +9,7 @@
 
 #include "fleet/report_json.h"
 #include "fleet/report_markdown.h"
+#include "fleet/report_terminal.h"
 #include "fleet/testing/sums_in.h"
 
 namespace fullbore::fleet {
@@ -157,12 +158,38 @@ TEST(FleetReportTest, WhatWasAskedForAndHardlyUsedIsTold) {
   EXPECT_THAT(report.asked[1].users, ElementsAre("anna"));
 }
 
+// In hours of three devices, of which one has no price.
+TEST(FleetReportTest, EachDeviceCostsWhatItsHoursCost) {
+  constexpr int64_t kHour = 3600 * int64_t{1'000'000'000};
+  std::vector<RunAccount> runs = {ARun("a", "anna", 6 * kHour, 4 * kHour), ARun("b", "ben", 3 * kHour, kHour),
+                                  ARun("c", "ben", kHour, kHour)};
+  runs[0].device = "H100";
+  runs[1].device = "T4";
+  runs[2].device = "cpu";
+  const auto of_hour = [](const std::string& device) -> std::optional<double> {
+    if (device == "cpu") return std::nullopt;
+    return device == "H100" ? 2.0 : 0.5;
+  };
+  const Report report = ReportOn(SumsIn(runs), By::kUser, {}, {of_hour, "EUR"});
+  EXPECT_DOUBLE_EQ(report.cost, 10 * 2.0 + 4 * 0.5);
+  EXPECT_THAT(report.unpriced, ElementsAre("cpu"));
+  double parts = 0, saved = 0;
+  for (const PartTotal& part : report.parts) parts += part.cost;
+  EXPECT_DOUBLE_EQ(parts, report.cost);
+  for (const Fix& fix : report.fixes) saved += fix.expected_cost;
+  EXPECT_GT(saved, 0);
+  const std::string text = ToText(report, {}, "", LaidOut(false));
+  EXPECT_THAT(text, HasSubstr("16.0 device hours, 22.00 EUR"));
+  EXPECT_THAT(text, HasSubstr("no price is known of cpu"));
+  EXPECT_FALSE(ToJson(ReportOn(SumsIn(runs), By::kUser)).contains("cost")) << "nobody said a price";
+}
+
 TEST(FleetReportTest, MarkdownHasNamesAsDataAndALetterNothingOfOthers) {
-  const std::string all = ToMarkdown(ReportOn({ARun("a", "an|na\n# x", 60, 40)}, By::kUser), {"", 0});
+  const std::string all = ToMarkdown(ReportOn({ARun("a", "an|na\n# x", 60, 40)}, By::kUser), {""});
   EXPECT_THAT(all, HasSubstr("| an\\|na \\# x | "));
   EXPECT_THAT(all, HasSubstr("num\\_workers=4"));
   const auto runs = {ARun("a", "anna", 60, 40), ARun("b", "ben", 60, 40)};
-  EXPECT_THAT(ToMarkdown(ReportOn(runs, By::kUser, "anna"), {"anna", 2}), Not(HasSubstr("ben")));
+  EXPECT_THAT(ToMarkdown(ReportOn(runs, By::kUser, "anna"), {"anna"}), Not(HasSubstr("ben")));
 }
 
 TEST(FleetReportTest, ATrendNamesTheGroupInWhichItChangedMost) {

@@ -29,9 +29,9 @@ struct PartSum {
   PartTotal part;
 };
 
-// Of the runs for which this edit is recommended first, by user.
+// Of the runs for which this edit is recommended first, by user and device.
 struct FixSum {
-  std::string user, finding, cause, change;
+  std::string user, device, finding, cause, change;
   size_t runs = 0;
   WideNs low_ns = 0, expected_ns = 0, high_ns = 0;  // device time that it brings back
   int64_t most_ns = 0;                              // of them, of one run: this one

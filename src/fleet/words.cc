@@ -31,8 +31,8 @@ std::string ShareText(WideNs ns, WideNs of_ns) {
   return of_ns > 0 ? FormatPercent(static_cast<double>(ns) / static_cast<double>(of_ns)) : "";
 }
 
-std::string MoneyText(WideNs ns, double price_of_hour) {
-  return price_of_hour > 0 ? fmt::format("{:.2f}", Hours(ns) * price_of_hour) : "";
+std::string MoneyText(double money, const std::string& currency) {
+  return fmt::format("{:.2f}{}{}", money, currency.empty() ? "" : " ", currency);
 }
 
 std::string Plural(size_t count, const char* what) {

@@ -15,8 +15,9 @@ double Hours(WideNs ns);
 std::string HoursText(WideNs ns);  // "0.250", "12.5", "1240"
 // As a part of so much: in hours, or where all of it is less than one "4 min 12 s".
 std::string TimeText(int64_t ns, int64_t of_ns);
-std::string ShareText(WideNs ns, WideNs of_ns);          // "43 %"; nothing of nothing
-std::string MoneyText(WideNs ns, double price_of_hour);  // "12.50"; nothing without a price
+std::string ShareText(WideNs ns, WideNs of_ns);  // "43 %"; nothing of nothing
+std::string MoneyText(double money,
+                      const std::string& currency);      // "12.50 USD"; "12.50" where that is not known
 std::string Plural(size_t count, const char* what);      // "1 run", "2 runs"
 std::string Ranges(const std::vector<size_t>& numbers);  // "1-3, 5"; sorted, each once
 

@@ -133,3 +133,19 @@ def test_the_table_of_groups(fullbore):
     header, row = said.stdout.decode().splitlines()
     assert header == "group,runs,given_h,work_h,waste_h,not_judged_h"
     assert row.split(",")[1] == "1"
+
+
+def test_what_it_costs_is_by_the_prices_of_each_device(fullbore):
+    run_under(fullbore, "x", {})
+    collect(fullbore, "runs")
+    machine = '[[machine]]\nname = "a"\ndevice = "T4"\ncores = 4\nper_hour = 1\nsource = "made"\ndate = 2026-11-29\n'
+    prices = fullbore.script("prices.toml", machine)
+    found = report(fullbore, "--prices", prices)
+    assert (found["cost"], found["currency"], found["unpriced"]) == (0, "USD", ["cpu"])
+    one_price = report(fullbore, "--price", "3.6e6")
+    assert one_price["cost"] == pytest.approx(one_price["given_ns"] / 1e6)
+    assert one_price["cost"] == pytest.approx(sum(part["cost"] for part in one_price["parts"]))
+    both = fullbore.call("fleet", "report", "--from", "fleet.db", "--price", "1", "--prices", prices)
+    assert both.code == 2
+    missing = fullbore.call("fleet", "report", "--from", "fleet.db", "--prices", "nowhere.toml")
+    assert missing.code == 2 and "nowhere.toml" in missing.stderr

@@ -5,8 +5,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const isLetter = data.for !== "";
 const partOf = (ns) => (data.given_ns > 0 ? ns / data.given_ns : 0);
 const sumOf = (kind) => data.parts.reduce((sum, part) => sum + (part.kind === kind ? part.device_ns : 0), 0);
-const money = (ns) =>
-  data.price > 0 ? ((ns / kHourNs) * data.price).toLocaleString("en-US", { maximumFractionDigits: 0 }) : "";
+const money = (amount) => `${amount.toLocaleString("en-US", { maximumFractionDigits: 0 })} ${data.currency}`.trim();
 const editName = (fix) => fix.change || fix.finding;
 
 // ---- the top ---------------------------------------------------------------------------------------------------
@@ -50,6 +49,11 @@ function verdict() {
   );
 }
 
+function costLabel() {
+  const without = data.unpriced.map((device) => device || "unknown devices").join(", ");
+  return without ? `Cost, without ${without}` : "Cost";
+}
+
 function figures() {
   if (!data.runs) return "";
   return el(
@@ -60,7 +64,7 @@ function figures() {
     figure("Runs", count(data.runs)),
     isLetter ? "" : figure("Users", count(data.users.length)),
     figure("Device hours", hours(data.given_ns)),
-    data.price > 0 ? figure("Cost", money(data.given_ns)) : "",
+    "cost" in data ? figure(costLabel(), money(data.cost)) : "",
     figure("Work", percent(partOf(sumOf("work")))),
     figure("Wasted, waiting", percent(partOf(sumOf("waste")))),
   );
@@ -136,7 +140,11 @@ function edit(fix) {
         "div",
         { class: "gain" },
         `${hours(expected)} h`,
-        el("small", {}, `${hours(low)} to ${hours(high)}${data.price > 0 ? `, worth ${money(expected)}` : ""}`),
+        el(
+          "small",
+          {},
+          `${hours(low)} to ${hours(high)}${"saves_cost" in fix ? `, worth ${money(fix.saves_cost)}` : ""}`,
+        ),
       ),
     ),
   );

@@ -25,7 +25,6 @@ Json PageData(const Report& report, const ReportFor& whom) {
     data["asked"][i]["used_says"] = each.what == "GPUs" ? "none" : AmountText(each.what, each.used);
   }
   data["for"] = whom.user;
-  data["price"] = whom.price;
   Json& fixes = data["fixes"];
   while (!whom.user.empty() && fixes.size() > kMostFixesOfALetter) fixes.erase(fixes.size() - 1);
   return data;
