@@ -75,11 +75,12 @@ void Screen::Logged() {
   Line();
   Line(Paint("  logged by the script", kDim, style_).painted);
   for (const LoggedMetric& metric : shown) {
-    std::vector<Piece> pieces = {
-        Plain(Pad(name_of(metric), names) + "  " + Pad(Clean(WayText(metric)), ways))};
-    if (style_.unicode && !metric.points.empty()) pieces.push_back(Plain(LineOf(metric.points)));
-    pieces.push_back(Painted(MissingText(metric), "33"));
-    std::erase_if(pieces, [](const Piece& piece) { return piece.plain.empty(); });
+    const std::string way = Clean(WayText(metric)), missing = MissingText(metric);
+    const std::string line = style_.unicode && !metric.points.empty() ? LineOf(metric.points) : "";
+    const bool is_all = line.empty() && missing.empty();
+    std::vector<Piece> pieces = {Plain(Pad(name_of(metric), names) + "  " + (is_all ? way : Pad(way, ways)))};
+    if (!line.empty()) pieces.push_back(Plain(line));
+    if (!missing.empty()) pieces.push_back(Painted(missing, "33"));
     Flow(pieces, "  ", 4, 6);
   }
   if (d_.logged.size() > shown.size())

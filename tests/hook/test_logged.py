@@ -66,6 +66,24 @@ def test_values_come_with_their_times_and_the_scripts_steps(bare):
     assert about == {"train/loss": {"loggers": ["tensorboard"]}}
 
 
+# As tensorboardX is, which imports torch if it is there.
+EARLY = """
+import tensorboardX
+tensorboardX_writer = tensorboardX.writer.__dict__.copy()
+for name in ("FileWriter", "SummaryWriter"):
+    delattr(tensorboardX.writer, name)  # it is not whole yet
+import fullbore
+tensorboardX.writer.__dict__.update(tensorboardX_writer)
+writer = tensorboardX.writer.SummaryWriter("board")
+"""
+
+
+def test_a_logger_that_imports_the_framework_itself_is_seen_from_the_first_steps_on(bare):
+    body = "writer.add_scalar('loss', 1.0, i)"
+    found, about = logged(bare, script(body, before="", steps=30).replace("import fullbore", EARLY, 1))
+    assert about["loss"]["loggers"] == ["tensorboard"] and found["loss"][-1][2] == 29
+
+
 def test_what_comes_too_fast_is_thinned_and_its_last_value_stays(bare):
     found, about = logged(bare, script("writer.add_scalar('loss', float(i), i)", steps=5_000, sleep=0.0002))
     (of_loss,) = found.values()

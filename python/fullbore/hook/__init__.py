@@ -11,8 +11,8 @@ The map:
     tensorflow   TensorFlow: tf.data, tf.function, eager loops
     keras        Keras 3 on TensorFlow, JAX and PyTorch
     jax          JAX, with Flax, Optax and whatever is built on jax.jit
-    own          `fullbore.watch` and `fullbore.step`, loaders of fullbore.data, the run that MLflow has open, and what the
-                 script logs itself or prints
+    own          `fullbore.watch` and `fullbore.step`, loaders of fullbore.data, the run that MLflow has open, and what
+                 the script logs itself or prints
     steer        settings asked for from outside, and a script's outputs kept away from their places
     sampling     where in the user's own code the training thread is
 

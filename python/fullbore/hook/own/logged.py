@@ -62,6 +62,7 @@ class Logged:
                 if len(self.left_out) < MOST_LEFT_OUT:
                     self.left_out.add(name[:MOST_NAME])
                 return None
+            hook.at_end(tell_last)  # not before: what is asked for later is called sooner, and the goodbye ends all
             found = self.metrics[name] = Metric(name, logger)
             self.changed = True
         return found
@@ -204,6 +205,5 @@ def tell_last() -> None:
 
 def attach() -> None:
     """Asked for by each logger that is imported."""
-    hook.at_end(tell_last)
     if logged.tell not in hook.beside:
         hook.beside.append(logged.tell)

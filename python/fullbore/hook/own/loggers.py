@@ -133,10 +133,27 @@ LOGGERS: dict[str, tuple[str, str, dict[str, Callable[..., Given | None]]]] = {
 }
 
 
+UNFINISHED: list[Any] = []  # modules that were being imported, and had imported the framework
+
+
 def attach(module: Any) -> None:
+    logged.attach()
+    if not patch(module):
+        UNFINISHED.append(module)
+        if attach_rest not in hook.beside:
+            hook.beside.append(attach_rest)
+
+
+def attach_rest() -> None:
+    """By the time of the first steps they are whole."""
+    if UNFINISHED:
+        UNFINISHED[:] = [module for module in UNFINISHED if not patch(module)]
+
+
+def patch(module: Any) -> bool:
     logger, class_name, methods = LOGGERS[module.__name__]
-    owner = getattr(module, class_name, None)  # none where it is being imported, and has imported the framework
+    owner = getattr(module, class_name, None)
     for name, given in methods.items():
         if hasattr(owner, name):
             setattr(owner, name, seen(getattr(owner, name), logger, given))
-            logged.attach()
+    return owner is not None
