@@ -22,7 +22,7 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
-from both.turns import rates_in_turns
+from both.turns import Failed, rates_in_turns
 
 ROOT = Path(__file__).resolve().parents[2]
 FULLBORE = Path(os.environ.get("FULLBORE", ROOT / "build/release/fullbore"))
@@ -121,4 +121,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except Failed as why:
+        sys.exit(f"padding.py: {why}")

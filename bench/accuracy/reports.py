@@ -45,6 +45,10 @@ EXPECTED = {
 }
 
 
+def program_of(name: str) -> Program:
+    return Program(PROGRAMS / f"{name}.py", EXPECTED[name], sys.executable)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(EXPECTED))
@@ -58,9 +62,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="fullbore-reports-") as scratch:
         place = Place(FULLBORE, Path(scratch), flags.seconds, flags.seconds, Path(scratch) / "runs")
         for name in flags.names or EXPECTED:
-            program = Program(PROGRAMS / f"{name}.py", EXPECTED[name], sys.executable)
+            program = program_of(name)
             if lacking := program.lacks():
-                print(f"left out: {program.name} needs {', '.join(lacking)}", file=sys.stderr)
+                print(f"left out: {name} needs {', '.join(lacking)}", file=sys.stderr)
                 continue
             results.append(examined(program, place))
             print(row(results[-1]), flush=True)

@@ -63,6 +63,8 @@ class Runner:
         """What a step has begun in one turn it ends in the next: nothing is lost between them."""
         since, until = self.turns[0][0], self.turns[-1][1]
         counted = sum(count for at, count in self.counted() if since < at <= until)
+        if not counted:
+            raise Failed(f"no step in {len(self.turns)} turns")
         return counted / sum(end - begin for begin, end in self.turns)
 
 

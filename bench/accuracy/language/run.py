@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -72,6 +73,7 @@ def run(arguments: argparse.Namespace, origin: dict[str, str]) -> int:
     for needed, hint in ((arguments.fullbore, "make build"), (Path(arguments.python), "scripts/language.sh")):
         if not needed.exists():
             sys.exit(f"exam.py: no {needed}\nhint: {hint}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what stands between two turns ends with the exam
     wanted = programs(arguments.names, arguments.python)
     arguments.results.parent.mkdir(parents=True, exist_ok=True)
     print(HEAD, file=sys.stderr, flush=True)
