@@ -52,7 +52,8 @@ GIVEN = {
     "N": "N = 3",
     "steps": "steps = 3",
     "prompts": "prompts = iter(range(steps + 1))",
-    "generate": "def generate(prompt):\n    return images, labels",
+    "send": "def send(prompt):\n    return prompt",
+    "receive": "def receive(coming):\n    return images, labels",
     "step": "step = 500",
     "rank": "rank = 0",
     "path": "path = 'checkpoint.pt'",
@@ -106,7 +107,7 @@ CLAIMS = {
     "assert all(torch.equal(value, before[name]) for name, value in torch.load(path).items())\n"
     "assert not all(torch.equal(value, before[name]) for name, value in model.state_dict().items())",
     "host-other 3": "assert gc.get_freeze_count() > 0 and not gc.isenabled()",
-    "input-bound 4": "assert not coming.exception() and len(batch) == 2",
+    "input-bound 4": "assert coming == steps and len(batch) == 2",
     "input-bound 6": "assert [tuple(x.shape) for x, y in loader] == [(64, 64)] * 64",
     "input-bound 8": "assert sum(len(labels) for images, labels in loader) == 24",
     "input-bound 9": "assert sum(len(labels) for images, labels in loader) == 24\nloader.close()",

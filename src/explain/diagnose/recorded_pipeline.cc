@@ -136,13 +136,14 @@ std::optional<Pipeline> TrainingPipeline(const View& view) {
   return pipeline;
 }
 
-std::optional<Pipeline> OwnPipeline(const View& view, Feeder feeder, double fetch_ns, double fetch_cpu_ns) {
+std::optional<Pipeline> OwnPipeline(const View& view, Feeder feeder, double fetch_ns, double fetch_cpu_ns,
+                                    double waited) {
   auto pipeline = Consumer(view);
   if (!pipeline) return std::nullopt;
   pipeline->workers = feeder == Feeder::kProducer ? 1 : 0;
   pipeline->fetch_ns = {fetch_ns};
   pipeline->fetch_cpu_ns = fetch_cpu_ns;
-  pipeline->cores = CoresLeft(view, 1) / static_cast<double>(view.RanksBesideEachOther());
+  pipeline->cores = CoresLeft(view, waited) / static_cast<double>(view.RanksBesideEachOther());
   AddHandOver(view, *pipeline);
   const auto used = view.CoresOfCommand();
   if (!used) return pipeline;

@@ -17,9 +17,10 @@ std::optional<replay::Pipeline> RecordedPipeline(const View& view);
 
 // The pipeline of a training that is fed by code of the script's own: by its own thread, each batch taking it `fetch_ns`
 // of the step, or by a producer beside it that is busy all the time; `fetch_cpu_ns` of that is spent on a core.
+// `waited`: of the time of what works, how much it waits for a core that other programs have.
 enum class Feeder { kTrainingThread, kProducer };
 std::optional<replay::Pipeline> OwnPipeline(const View& view, Feeder feeder, double fetch_ns,
-                                            double fetch_cpu_ns);
+                                            double fetch_cpu_ns, double waited);
 
 // The same with batches in memory of the training's own, kept from batch to batch, where worker processes hand over theirs
 // now: nothing is taken, touched for the first time or unmapped.

@@ -3,17 +3,16 @@ NAME     Generations that a server makes while the training waits
 PLANTED  each step asks a server on this machine by HTTP, which takes 25 ms; only then it trains
 EXPECT   input-bound rollout-elsewhere
 TRUTH    wait
-LINE     urlopen
+LINE     getresponse
 NEEDS    two-cores
 """
 
 import argparse
+import http.client
 import http.server
 import json
 import multiprocessing
 import time
-import urllib.request
-from concurrent.futures import ThreadPoolExecutor
 
 import torch
 from torch import nn
@@ -41,10 +40,15 @@ def serve(port: "multiprocessing.connection.Connection") -> None:
         server.serve_forever()
 
 
-def ask(port: int) -> torch.Tensor:
-    question = json.dumps(list(range(32))).encode()
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/generate", question) as answer:
-        rewards = torch.tensor(json.load(answer))
+def ask(port: int) -> http.client.HTTPConnection:
+    """Sends the question; the engine begins."""
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    connection.request("POST", "/generate", json.dumps(list(range(32))))
+    return connection
+
+
+def answer(connection: http.client.HTTPConnection) -> torch.Tensor:
+    rewards = torch.tensor(json.load(connection.getresponse()))
     return torch.randn(32, SIDE) * rewards[:, None]
 
 
@@ -60,17 +64,18 @@ def main() -> None:
     port = here.recv()
     policy = nn.Sequential(*[nn.Linear(SIDE, SIDE) for _ in range(24)])
     optimizer = torch.optim.Adam(policy.parameters())
-    pool = ThreadPoolExecutor(1)
-    coming = pool.submit(ask, port) if args.ahead else None
+    coming = ask(port) if args.ahead else None
     for _ in range(4 * args.steps):
         with clock.timed("wait"):
-            batch = coming.result() if coming else ask(port)
-        coming = pool.submit(ask, port) if args.ahead else None
+            batch = answer(coming or ask(port))
+        coming = ask(port) if args.ahead else None
         loss = policy(batch).square().mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         clock.step_done()
+    if coming:
+        answer(coming)
     clock.write(args.truth)
 
 

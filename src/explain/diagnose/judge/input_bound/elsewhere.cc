@@ -114,14 +114,33 @@ Makers MakersOf(const Balance& balance, size_t processes) {
   return {now, std::max<int64_t>(now + 1, std::llround(wanted))};
 }
 
+// Of the training's time on a core and on its way there, in which other programs were in the way: all of it if unknown.
+double WaitForCores(const View& view) {
+  const record::Labels trainer = {{"role", "trainer"}};
+  const auto waits = view.Mean(Metric::kProcessRunDelay, trainer),
+             works = view.Mean(Metric::kProcessCpu, trainer);
+  if (!waits || !works || *waits + *works <= 0) return 1;
+  return *waits / (*waits + *works);
+}
+
+// What the training had when it did not wait, it can have again, whoever else wants the cores.
+double CoresWhileItTrains(const replay::Pipeline& pipeline) {
+  double train_ns = 0;
+  for (const double ns : pipeline.consume_ns)
+    train_ns += ns / static_cast<double>(pipeline.consume_ns.size());
+  return pipeline.train_cpu_ns / std::max(1.0, train_ns);
+}
+
 // With as many as keep up; or where it is asked, asked while the training computes. Who takes from a pipe may also have
 // asked before, so that nothing was made meanwhile: that is the low end.
 std::optional<Speedup> GainAt(const View& view, const Waits& waits, const Makers& makers, double share) {
   const double step_ns = view.lead().MeanStepNs();
   const double cpu_ns = view.Mean(Metric::kProcessCpu, kOtherProcesses).value_or(0) * step_ns;
   const Feeder feeder = waits.asks() ? Feeder::kTrainingThread : Feeder::kProducer;
-  auto pipeline = PipelineOfFeed(view, feeder, waits.asks() ? share * step_ns : step_ns, cpu_ns, share);
+  auto pipeline = PipelineOfFeed(view, feeder, waits.asks() ? share * step_ns : step_ns, cpu_ns,
+                                 WaitForCores(view), share);
   if (!pipeline) return std::nullopt;
+  pipeline->cores = std::max(pipeline->cores, CoresWhileItTrains(*pipeline));
   if (waits.asks()) return PredictSpeedup(step_ns, WithWorkers(*pipeline, 1));
   pipeline->workers = makers.now;
   for (double& ns : pipeline->fetch_ns) ns *= static_cast<double>(makers.now);
@@ -159,8 +178,8 @@ std::vector<std::string> FixesOf(const Waits& waits, const Balance& balance, con
       makers.wanted, makers.now);
   if (!waits.asks()) return {more};
   std::vector<std::string> fixes = {
-      "ask for the next batch before training on this one (from a thread, by asyncio, or with ray.get a step "
-      "later): both sides then work at once, and what is made is one step older"};
+      "send the question for the next batch before training on this one, and take its answer afterwards: both "
+      "sides then work at once, and what is made is one step older"};
   if (balance.ratio() > 1) fixes.push_back("and " + more);
   return fixes;
 }

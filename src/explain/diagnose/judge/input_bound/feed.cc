@@ -14,8 +14,8 @@ Sampled ShareOfFeed(const RankView& rank, int64_t fed, int64_t beside) {
 }
 
 std::optional<replay::Pipeline> PipelineOfFeed(const View& view, Feeder feeder, double fetch_ns,
-                                               double fetch_cpu_ns, double share) {
-  auto pipeline = OwnPipeline(view, feeder, fetch_ns, fetch_cpu_ns);
+                                               double fetch_cpu_ns, double waited, double share) {
+  auto pipeline = OwnPipeline(view, feeder, fetch_ns, fetch_cpu_ns, waited);
   if (!pipeline) return std::nullopt;
   const double rest = std::max(0.01, 1 - view.lead().Ratio(Share::kDataWait));
   for (double& ns : pipeline->consume_ns) ns *= (1 - share) / rest;

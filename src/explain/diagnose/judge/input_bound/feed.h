@@ -17,6 +17,6 @@ Sampled ShareOfFeed(const RankView& rank, int64_t fed, int64_t beside);
 
 // The pipeline if this share of the step is waiting.
 std::optional<replay::Pipeline> PipelineOfFeed(const View& view, Feeder feeder, double fetch_ns,
-                                               double fetch_cpu_ns, double share);
+                                               double fetch_cpu_ns, double waited, double share);
 
 }  // namespace fullbore::diagnose

@@ -55,7 +55,7 @@ std::optional<replay::Pipeline> PipelineAt(const View& view, const Feed& feed, d
   const bool waits = feed.waiting >= feed.preparing;
   const double fetch_ns = waits ? step_ns : share * step_ns;
   return PipelineOfFeed(view, waits ? Feeder::kProducer : Feeder::kTrainingThread, fetch_ns,
-                        feed.blocked * 2 < feed.all() ? fetch_ns : 0, share);
+                        feed.blocked * 2 < feed.all() ? fetch_ns : 0, /*waited=*/1, share);
 }
 
 // How many more producers: one where they compute; where they wait for files or the network, as many as end the training's
