@@ -10,9 +10,9 @@ The training as it is is started so many times as a baseline, once more for each
 with steps that compute for 6 % of what they took (regressed): all of them in an order that chance decides, so that what
 the machine's other users do meets them alike. Then each of the latter is compared with one start of the baseline (`A
 B`) and with all of them (`--new`); and as often eight starts with eight others (`8 --new 8`), drawn by chance from all
-unchanged trainings, or from these and the regressed. Where TraceML is there, it runs within `fullbore run`, so that both see the same
-steps, and its change of the step time is held against its 3 %: it asks for a declaration in a file of its own before it
-says so itself.
+unchanged trainings, or from these and the regressed. Where TraceML is there, it runs within `fullbore run`, so that
+both see the same steps, and its change of the step time is held against its 3 %: it asks for a declaration in a file of
+its own before it says so itself.
 
 `--real-time` gives the trainings a core before everything else (chrt -f 1, as root): for a machine that others use.
 `--keep FOLDER` goes on with the trainings that are there, and leaves them. Targets: of twenty identical pairs at most
