@@ -9,9 +9,10 @@ planted; and TraceML (PyPI), where that is installed, with `--max-step-time-regr
 The training as it is is started so many times as a baseline, once more for each pair (identical), and once for each
 with steps that compute for 6 % of what they took (regressed): all of them in an order that chance decides, so that what
 the machine's other users do meets them alike. Then each of the latter is compared with one start of the baseline (`A
-B`) and with all of them (`--new`). Where TraceML is there, it runs within `fullbore run`, so that both see the same
-steps, and its change of the step time is held against its 3 %: it asks for a declaration in a file of its own before it
-says so itself.
+B`) and with all of them (`--new`); and as often eight starts with eight others (`8 --new 8`), drawn by chance from all
+unchanged trainings, or from these and the regressed. Where TraceML is there, it runs within `fullbore run`, so that
+both see the same steps, and its change of the step time is held against its 3 %: it asks for a declaration in a file of
+its own before it says so itself.
 
 `--real-time` gives the trainings a core before everything else (chrt -f 1, as root): for a machine that others use.
 `--keep FOLDER` goes on with the trainings that are there, and leaves them. Targets: of twenty identical pairs at most
@@ -38,6 +39,7 @@ LEAST_POINTS = 3  # of TraceML
 WIDTH = 1200  # of the model: steps of about 10 ms on a core of 2023
 CONDITION_HOLDS = 3  # exit statuses of fullbore compare
 COMPARED = 0
+GROUP = 8  # starts
 MOST_FALSE = 1 / 20
 LEAST_SEEN = 19 / 20
 
@@ -94,11 +96,25 @@ def order_of(given: argparse.Namespace) -> list[tuple[str, float]]:
     return order
 
 
+def groups_of(given: argparse.Namespace, kind: str, number: int) -> tuple[list[str], list[str]]:
+    """Starts before and after, of which none is in both groups; the same ones may be drawn for another number."""
+    chance = random.Random(f"{given.seed} {kind} {number}")
+    unchanged = [f"base{i}" for i in range(given.starts)] + [f"same{i}" for i in range(given.pairs)]
+    chance.shuffle(unchanged)
+    after = unchanged[GROUP:] if kind == "same" else [f"slower{i}" for i in range(given.pairs)]
+    return unchanged[:GROUP], chance.sample(after, GROUP)
+
+
 def judged(trainings: Trainings, given: argparse.Namespace, kind: str, number: int) -> dict[str, bool]:
     """Who says that this one is slower."""
     new, starts = f"{kind}{number}", [f"base{i}" for i in range(given.starts)]
     one = starts[number % given.starts]
-    says = {"A B": trainings.fails(one, new), "--new": trainings.fails(*starts, "--new", new)}
+    before, after = groups_of(given, kind, number)
+    says = {
+        "A B": trainings.fails(one, new),
+        "--new": trainings.fails(*starts, "--new", new),
+        f"{GROUP} --new {GROUP}": trainings.fails(*before, "--new", *after),
+    }
     if given.traceml:
         says["TraceML"] = trainings.traceml_fails(one, new)
     return says
@@ -131,7 +147,7 @@ def main() -> int:
         print(f"{failed['slower']} of {given.pairs} with a regression of {given.planted:.0%}")
     if given.json:
         given.json.write_text(json.dumps({"counts": counts, "rounds": rounds}, indent=2))
-    ours = counts["--new"]
+    ours = counts[f"{GROUP} --new {GROUP}"]
     return int(ours["same"] > MOST_FALSE * given.pairs or ours["slower"] < LEAST_SEEN * given.pairs)
 
 

@@ -48,7 +48,7 @@ const ResultFormat kJunitResult = {
 struct Flags {
   std::string before, after;
   std::vector<std::string> others;
-  std::string fresh;  // --new: what the others, one baseline, are compared with
+  std::vector<std::string> fresh;  // --new: what the others, one baseline, are compared with
   CommandsFlags commands;
   std::vector<std::string> fail_if;
   ResultFile json{"--json", kJsonResult}, csv{"--csv", kCsvResult}, html{"--html", kHtmlResult},
@@ -58,7 +58,7 @@ struct Flags {
   std::vector<std::string> recordings() const {
     std::vector<std::string> all = {before, after};
     all.insert(all.end(), others.begin(), others.end());
-    if (!fresh.empty()) all.push_back(fresh);
+    all.insert(all.end(), fresh.begin(), fresh.end());
     return all;
   }
 
@@ -129,9 +129,9 @@ void PrintStarts(const Comparison& comparison) {
   if (comparison.starts == 1) return;
   PrintWrapped(
       fmt::format(
-          "against the mean of {} starts, and what they differ by; the figures below are of the start "
-          "in the middle",
-          comparison.starts),
+          "means of {} starts and of {} new, and what starts differ by; what follows is of those in the "
+          "middle",
+          comparison.starts, comparison.new_starts),
       2, 4);
   if (const auto& pace = comparison.undisturbed)
     PrintWrapped(
@@ -275,17 +275,33 @@ size_t MiddleOf(const std::vector<Side>& starts) {
   return order[order.size() / 2];
 }
 
-// The last of `sides` against all others, which are starts of one program.
-Comparing CompareWithStarts(std::vector<Side> sides, const std::vector<tune::FailIf>& conditions) {
-  Side fresh = std::move(sides.back());
-  sides.pop_back();
-  std::vector<double> throughputs, paces;
-  for (const Side& start : sides) {
-    throughputs.push_back(diagnose::Compare(start.diagnosis, fresh.diagnosis).speedup);
-    if (start.pace && fresh.pace) paces.push_back(*fresh.pace / *start.pace);
+// As many times as fast as the first of them.
+std::vector<double> ThroughputsOf(const std::vector<Side>& sides, const Diagnosis& first) {
+  std::vector<double> times;
+  for (const Side& side : sides) times.push_back(diagnose::Compare(first, side.diagnosis).speedup);
+  return times;
+}
+
+// Nothing where one of them is not known: the others alone would be another choice of starts.
+std::vector<double> PacesOf(const std::vector<Side>& sides) {
+  std::vector<double> paces;
+  for (const Side& side : sides) {
+    if (!side.pace) return {};
+    paces.push_back(*side.pace);
   }
-  Side& middle = sides[MiddleOf(sides)];
-  Comparing all = CompareAll({std::move(middle), std::move(fresh)}, {});
+  return paces;
+}
+
+// New starts of a program against those before.
+Comparing CompareStarts(std::vector<Side> before, std::vector<Side> after,
+                        const std::vector<tune::FailIf>& conditions) {
+  const Diagnosis first = before.front().diagnosis;
+  const diagnose::Starts throughputs{ThroughputsOf(before, first), ThroughputsOf(after, first)};
+  const diagnose::Starts paces{PacesOf(before), PacesOf(after)};
+  std::vector<Side> middles;
+  middles.push_back(std::move(before[MiddleOf(before)]));
+  middles.push_back(std::move(after[MiddleOf(after)]));
+  Comparing all = CompareAll(std::move(middles), {});
   Comparison& comparison = all.compared.against_first.front();
   diagnose::HoldAgainstStarts(throughputs, paces, comparison);
   all.measured.front() = ChangeMeasured(all.sides[0], all.sides[1], comparison);
@@ -356,11 +372,18 @@ Result<std::vector<Side>> LoadAll(const Flags& flags) {
   return sides;
 }
 
-Error TooFewStarts(const Flags& flags) {
+Error TooFewStarts() {
   return {ErrorCode::kInvalidArgument,
-          fmt::format("a baseline is {} recordings or more, and --new '{}' one that can be judged",
-                      diagnose::kFewestStarts, flags.fresh),
+          fmt::format("a baseline is {} recordings or more, and --new one or more, that can be judged",
+                      diagnose::kFewestStarts),
           "record the unchanged program some more times: fewer do not show what its starts differ by"};
+}
+
+std::vector<Side> TakeLast(std::vector<Side>& sides, size_t count) {
+  std::vector<Side> last;
+  for (size_t i = sides.size() - count; i < sides.size(); ++i) last.push_back(std::move(sides[i]));
+  sides.resize(sides.size() - count);
+  return last;
 }
 
 int CompareRecordings(Flags& flags, const std::vector<tune::FailIf>& conditions) {
@@ -375,12 +398,14 @@ int CompareRecordings(Flags& flags, const std::vector<tune::FailIf>& conditions)
                  "--json has what differs between runs"},
                 kExitUsage);
   }
+  std::vector<Side> fresh = TakeLast(*sides, flags.fresh.size());
   if (!flags.fresh.empty()) {
     LeaveOutUnfit(*sides);
-    if (sides->size() <= diagnose::kFewestStarts) return Fail(TooFewStarts(flags), kExitFailure);
+    LeaveOutUnfit(fresh);
+    if (sides->size() < diagnose::kFewestStarts || fresh.empty()) return Fail(TooFewStarts(), kExitFailure);
   }
-  const Comparing all = flags.fresh.empty() ? CompareAll(std::move(*sides), conditions)
-                                            : CompareWithStarts(std::move(*sides), conditions);
+  const Comparing all = fresh.empty() ? CompareAll(std::move(*sides), conditions)
+                                      : CompareStarts(std::move(*sides), std::move(fresh), conditions);
   if (auto written = WriteResults(flags, all); !written) return Fail(written.error(), kExitFailure);
   if (!AnyToStandardOutput({&flags.json, &flags.csv, &flags.html, &flags.markdown, &flags.junit}))
     PrintAll(all);
@@ -433,9 +458,10 @@ Handler Define(CLI::App& app, const Invocation& invocation) {
       ->expected(0, kMostStarts - static_cast<int>(report::kFewestCompared));
   app.add_option(
          "--new", flags->fresh,
-         "The recordings before are one program, started several times (three or more): compare this\n"
-         "run with all of them, and with what they differ by themselves")
-      ->type_name("RUN");
+         "The recordings before are one program, started several times (three or more): compare these\n"
+         "runs, one or several starts, with them and with what they differ by themselves")
+      ->type_name("RUN")
+      ->expected(1, kMostStarts);
   app.add_option(
          "--fail-if", flags->fail_if,
          "Exit with status 3 where this holds, for scripts: slower, 'slower 3%', not-faster,\n"
@@ -464,7 +490,7 @@ const Subcommand kCompare = {
     "fullbore compare 2026-11-21-0915-train last\n"
     "  fullbore compare base four-workers eight-workers --html compared.html\n"
     "  fullbore compare base new --fail-if 'samples_per_s < -3%' --fail-if 'data_wait > +3pt' --junit ci.xml\n"
-    "  fullbore compare main1 main2 main3 main4 main5 --new this --fail-if 'samples_per_s < -3%'\n"
+    "  fullbore compare main1 main2 main3 main4 main5 --new this1 this2 this3 --fail-if 'samples_per_s < -3%'\n"
     "  fullbore compare before.json.gz after.json.gz\n"
     "  fullbore compare --baseline 'python train.py' --candidate 'python train.py --fused'\n"
     "  fullbore compare --set num_workers=4 -- python train.py\n"

@@ -367,7 +367,8 @@ nlohmann::ordered_json ToJson(const Diagnosis& before, const Diagnosis& after,
     json["speedup_ci95"] = {comparison.speedup_low, comparison.speedup_high};
     json["significant"] = comparison.significant;
   }
-  if (comparison.starts > 1) json["starts"] = comparison.starts;
+  if (comparison.starts > 1)
+    json["starts"] = {{"before", comparison.starts}, {"after", comparison.new_starts}};
   if (const auto& pace = comparison.undisturbed)
     json["undisturbed"] = {{"speedup", pace->value}, {"ci95", {pace->low, pace->high}}};
   if (comparison.predicted) {

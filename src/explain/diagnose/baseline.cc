@@ -1,8 +1,7 @@
 #include "explain/diagnose/baseline.h"
 
-#include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <utility>
 
 #include "explain/diagnose/diagnose.h"
 #include "explain/diagnose/statistics.h"
@@ -12,12 +11,21 @@ namespace fullbore::diagnose {
 
 namespace {
 
-constexpr double kUndisturbed =
-    0.1;  // of the steps: a few in a hundred would be what the clock and chance make
-constexpr size_t kFewestSteps = 100;  // for a tenth of them to be ten
+constexpr double kUndisturbed = 0.02;  // of the steps: as few as are not chance's and the clock's alone
+constexpr size_t kFewestSteps = 200;   // for a fiftieth of them to be some
 
-double MeanOf(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+struct Group {
+  double count = 0, mean = 0, squares = 0;  // the latter: of what its members differ from the mean
+};
+
+Group LogarithmsOf(const std::vector<double>& values) {
+  Group group;
+  for (const double value : values) {
+    const double differs = std::log(value) - group.mean;
+    group.mean += differs / ++group.count;
+    group.squares += differs * (std::log(value) - group.mean);
+  }
+  return group;
 }
 
 }  // namespace
@@ -34,25 +42,23 @@ std::optional<double> UndisturbedPace(const record::Recording& recording, const 
                                  : steps_per_s;
 }
 
-std::optional<Ratio> RatioToStarts(const std::vector<double>& ratios, StudentT student) {
-  if (ratios.size() < kFewestStarts) return std::nullopt;
-  std::vector<double> logs;
-  for (const double ratio : ratios) logs.push_back(std::log(ratio));
-  const auto count = static_cast<double>(logs.size());
-  const double mean = MeanOf(logs);
-  double squares = 0;
-  for (const double each : logs) squares += (each - mean) * (each - mean);
-  // The new start differs from their mean by its own chance, and by that of the mean.
-  const double half = student(logs.size() - 1) * std::sqrt(squares / (count - 1) * (1 + 1 / count));
-  return Ratio{std::exp(mean), std::exp(mean - half), std::exp(mean + half)};
+std::optional<Ratio> RatioOfStarts(const std::vector<double>& before, const std::vector<double>& after,
+                                   StudentT student) {
+  if (before.size() < kFewestStarts || after.empty()) return std::nullopt;
+  const Group a = LogarithmsOf(before), b = LogarithmsOf(after);
+  const size_t freedom = before.size() + after.size() - 2;
+  const double variance = (a.squares + b.squares) / static_cast<double>(freedom);
+  const double half = student(freedom) * std::sqrt(variance * (1 / a.count + 1 / b.count));
+  const double differs = b.mean - a.mean;
+  return Ratio{std::exp(differs), std::exp(differs - half), std::exp(differs + half)};
 }
 
-void HoldAgainstStarts(const std::vector<double>& throughputs, const std::vector<double>& paces,
-                       Comparison& comparison) {
-  comparison.starts = throughputs.size();
-  const bool both = paces.size() >= kFewestStarts;
-  comparison.undisturbed = RatioToStarts(paces, StudentT975);
-  const auto ratio = RatioToStarts(throughputs, both ? StudentT975 : StudentT95);
+void HoldAgainstStarts(const Starts& throughputs, const Starts& paces, Comparison& comparison) {
+  comparison.starts = throughputs.before.size();
+  comparison.new_starts = throughputs.after.size();
+  comparison.undisturbed = RatioOfStarts(paces.before, paces.after, StudentT975);
+  const auto ratio =
+      RatioOfStarts(throughputs.before, throughputs.after, comparison.undisturbed ? StudentT975 : StudentT95);
   comparison.interval_known = ratio.has_value();
   if (!ratio) return;
   comparison.speedup = ratio->value;

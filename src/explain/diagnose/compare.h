@@ -48,9 +48,9 @@ struct Comparison {
   double speedup_low = 1, speedup_high = 1;
   bool significant = false;  // the interval excludes 1
   bool interval_known = false;
-  // Against a baseline of several starts (baseline.h), of which the first run is one: how many, and how the pace of the
-  // steps compares that nothing disturbed. The speedup is then to the mean of all starts.
-  size_t starts = 1;
+  // Of several starts (baseline.h), of which the two runs are one each: how many, and how the pace of the steps compares
+  // that nothing disturbed. The speedup is then that of their means.
+  size_t starts = 1, new_starts = 1;
   std::optional<Ratio> undisturbed;
   std::vector<Change> shares;     // that changed by one percentage point or more; largest change first
   std::vector<Change> resources;  // those that findings cite first, then those nearly used up, then by change
