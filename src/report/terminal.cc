@@ -385,6 +385,7 @@ void ShowStage(const Diagnosis& diagnosis, Screen& screen) {
   screen.Step();
   screen.DeviceWindow();
   screen.Figures();
+  screen.Memory();
   screen.Ranks();
   screen.Also();
   screen.Replay();

@@ -109,7 +109,7 @@ function openPage(recorded) {
   timeline = timelineSection(data);
   pinned = null;
   flame = null;
-  paletteStyle(data.palette);
+  paletteStyle([...data.palette, ...data.memory_palette]);
   document
     .getElementById("page")
     .replaceChildren(
@@ -119,6 +119,7 @@ function openPage(recorded) {
         verdict(),
         stepSection(),
         figuresSection(),
+        memorySection(),
         findingsSection(),
         replaySection(),
         timeline && timeline.node,

@@ -9,6 +9,7 @@
 #include "explain/diagnose/advice.h"
 #include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/judge/judge.h"
+#include "explain/diagnose/memory_budget.h"
 #include "explain/diagnose/model_flops.h"
 #include "explain/diagnose/no_steps.h"
 #include "explain/diagnose/nodes.h"
@@ -285,6 +286,7 @@ Diagnosis Diagnose(const record::Recording& recording, const std::string& stage_
   diagnosis.begin_ns = view.begin_ns();
   diagnosis.end_ns = view.end_ns();
   FillResources(view, diagnosis);
+  diagnosis.memory = MemoryBudgetOf(view);
   if (view.HasSteps()) {
     FillSteps(view, diagnosis);
   } else {
