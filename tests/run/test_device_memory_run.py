@@ -44,7 +44,10 @@ def test_a_report_shows_what_fills_the_device_and_says_what_another_batch_takes(
         "free": 12_000_000 - STAYS - 2_000_000 - 1_100_000,
     }
     said = done.stderr
-    assert "device memory 5.1 MB of 12 MB" in said and "optimizer states 1.0 MB (exp_avg 512 kB, exp_avg_sq 512 kB)" in said
+    assert (
+        "device memory 5.1 MB of 12 MB" in said
+        and "optimizer states 1.0 MB (exp_avg 512 kB, exp_avg_sq 512 kB)" in said
+    )
 
     fits = asked(fullbore, run, "batch=8")
     assert fits["verdict"] == "fits" and fits["batch"] == "8 rows of 500 tokens" and fits["sizes"] == 3
