@@ -52,8 +52,8 @@ Result<void> CheckFlags(const Flags& flags, bool traces) {
     return Error{ErrorCode::kInvalidArgument, fmt::format("{} is for traces, not for runs", only_traces),
                  fmt::format("fullbore explain {} ... trace.json.gz", only_traces)};
   }
-  if (!flags.what_if.empty() && (!traces || !flags.sections.names.empty())) {
-    return Error{ErrorCode::kInvalidArgument, "--what-if is for the report on traces of devices",
+  if (!flags.what_if.empty() && !flags.sections.names.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "--what-if is for the report, not for sections",
                  "fullbore explain --what-if pin,graphs trace.json.gz"};
   }
   if (!flags.step_time.empty() && (!traces || !flags.sections.names.empty())) {
@@ -118,7 +118,9 @@ int Explain(Flags& flags) {
     flags.sections.json = flags.json;
     return ExplainSections(flags.what, flags.sections);
   }
-  const auto what_if = ChangesNamed(flags.what_if);
+  const auto memory_what_if = MemoryChangeNamed(traces ? std::vector<std::string>() : flags.what_if);
+  if (!memory_what_if) return Fail(memory_what_if.error(), kExitUsage);
+  const auto what_if = ChangesNamed(traces ? flags.what_if : std::vector<std::string>());
   if (!what_if) return Fail(what_if.error(), kExitUsage);
   const Result<double> step_s =
       flags.step_time.empty() ? Result<double>(0.0) : ParsePositiveSeconds("--step-time", flags.step_time);
@@ -134,6 +136,7 @@ int Explain(Flags& flags) {
   targets.json = flags.json;
   targets.html = flags.html;
   targets.what_if = *what_if;
+  targets.memory_what_if = *memory_what_if;
   if (traces) targets.trace_page = &trace_page;
   targets.terminal = !flags.quiet && !AnyToStandardOutput({&flags.json, &flags.html});
   if (auto written = WriteReports(std::move(*recording), targets); !written)
@@ -163,10 +166,11 @@ Handler Define(CLI::App& app, const Invocation&) {
       ->default_str(kDefaultRunsDirectory);
   AddResult(app, flags->json, "Write the report object to this file");
   AddResult(app, flags->html, "Write the HTML report to this file");
-  app.add_option("--what-if", flags->what_if,
-                 "Traces: also predict the step with these changes made, one after the other:\n" +
-                     ListOfChanges() +
-                     "\nMemory snapshots: batch=2x, what a batch of twice the size would take")
+  app.add_option(
+         "--what-if", flags->what_if,
+         "Traces: also predict the step with these changes made, one after the other:\n" + ListOfChanges() +
+             "\nRuns: batch=64,seq=4096, or one of them: what that would need of the device's memory\n"
+             "Memory snapshots: batch=2x, what a batch of twice the size would take")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("CHANGE");
@@ -199,7 +203,7 @@ const Subcommand kExplain = {
     "Say where the time went in a recorded run, or in traces that other tools recorded; and where the memory went",
     "fullbore explain last --html report.html\n  fullbore explain rank0.json.gz "
     "rank1.json.gz\n  fullbore explain --section kernels --csv kernels.csv trace.json.gz\n  fullbore explain "
-    "--pid 4711\n  fullbore explain snapshot.pickle --what-if batch=2x",
+    "--pid 4711\n  fullbore explain last --what-if batch=64\n  fullbore explain snapshot.pickle --what-if batch=2x",
     Define};
 
 }  // namespace fullbore::cli

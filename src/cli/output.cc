@@ -230,7 +230,11 @@ report::Explained ExplainAll(record::Recording recording, const std::vector<cons
 // Each report on its own: one that cannot be written does not keep the others from being. Returns the first
 // error.
 Result<void> WriteReports(record::Recording recording, const ReportTargets& targets) {
-  const report::Explained explained = ExplainAll(std::move(recording), targets.what_if);
+  report::Explained explained = ExplainAll(std::move(recording), targets.what_if);
+  if (targets.memory_what_if) {
+    for (diagnose::Diagnosis& stage : explained.stages)
+      stage.memory_what_if = diagnose::WhatIfOf(explained.recording, stage.stage, *targets.memory_what_if);
+  }
   Result<void> html, json;
   if (targets.html.wanted()) {
     nlohmann::ordered_json more = nlohmann::ordered_json::object();

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "base/result_file.h"
+#include "explain/diagnose/memory_what_if.h"
 #include "explain/replay/change/change.h"
 #include "measure/collect/run_place.h"
 #include "record/recording.h"
@@ -61,6 +63,7 @@ struct ReportTargets {
   ResultFile html{"--html", kHtmlResult};
   const TracePage* trace_page = nullptr;  // of traces: what the HTML report has besides
   std::vector<const replay::Change*> what_if;
+  std::optional<diagnose::MemoryChange> memory_what_if;
   std::string again;  // the command that prints the report again
   bool terminal = true;
   bool to_stderr = false;  // for `run`, whose stdout is the command's

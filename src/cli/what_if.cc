@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "base/nearest.h"
 #include "cli/peers.h"
@@ -71,6 +72,20 @@ Result<std::vector<const replay::Change*>> ChangesNamed(const std::vector<std::s
                                                    : NoSuchChange(name);
   }
   return changes;
+}
+
+Result<std::optional<diagnose::MemoryChange>> MemoryChangeNamed(const std::vector<std::string>& names) {
+  if (names.empty()) return std::optional<diagnose::MemoryChange>();
+  diagnose::MemoryChange change;
+  for (const std::string& name : names) {
+    const auto read = diagnose::ReadMemoryChange(name, change);
+    if (!read) return read.error();
+    if (*read) continue;
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("--what-if: '{}' is for traces of devices; of a run, memory is said", name),
+                 "fullbore explain RUN --what-if batch=64,seq=4096"};
+  }
+  return std::optional(std::move(change));
 }
 
 }  // namespace fullbore::cli

@@ -234,11 +234,11 @@ const std::vector<Tool>& AllTools() {
         kRunsParameter}},
       {"what_if",
        {"explain"},
-       "Predict what changes to recorded steps of traces would gain, before anybody makes them; or what a larger batch "
-       "would take of a memory snapshot (batch=2x).",
+       "Predict what changes to recorded steps of traces would gain, before anybody makes them; or what another batch would "
+       "take of the device's memory: of a run (batch=64, seq=4096) or of a memory snapshot (batch=2x).",
        Says::kOutput,
        true,
-       {{"what", Kind::kRecordings, "", "Traces of the ranks of one run, or a memory snapshot", true},
+       {{"what", Kind::kRecordings, "", "Traces of the ranks of one run, a run, or a memory snapshot", true},
         {"changes", Kind::kTexts, "--what-if",
          "The changes, one after the other: no-sync, graphs, workers=4; `fullbore explain --help` lists them",
          true},

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/printable.h"
+#include "report/device_memory.h"
 #include "report/explained.h"
 
 namespace fullbore::report {
@@ -236,6 +237,31 @@ Json WindowReportOf(const diagnose::WindowReport& w) {
   return window;
 }
 
+Json MemoryOf(const diagnose::MemoryBudget& m) {
+  Json memory = {{"rank", m.rank}, {"total", m.total}, {"parts", Json::array()}};
+  for (const diagnose::MemoryPart& part : m.parts) {
+    Json one = {{"name", part.name}, {"bytes", part.bytes}};
+    if (!part.of.empty()) one["of"] = ObjectOf(part.of);
+    if (!part.types.empty()) one["types"] = ObjectOf(part.types);
+    memory["parts"].push_back(std::move(one));
+  }
+  return memory;
+}
+
+Json MemoryWhatIfOf(const diagnose::MemoryWhatIf& w) {
+  if (!w.missing.empty()) return {{"change", w.change}, {"missing", w.missing}};
+  Json answer = {{"change", w.change}, {"batch", w.batch}, {"seen", w.seen}};
+  Put(answer, "now", w.now);
+  Put(answer, "expected", w.expected);
+  Put(answer, "low", w.low);
+  Put(answer, "high", w.high);
+  Put(answer, "total", w.total);
+  answer["verdict"] = FitText(w);
+  answer["sizes"] = w.sizes;
+  Put(answer, "assumes", w.assumes);
+  return answer;
+}
+
 // The value of a fact is a JSON text; if it is not valid JSON, it is kept as a string.
 Json Facts(const std::map<std::string, std::string>& facts) {
   Json object = Json::object();
@@ -338,6 +364,8 @@ Json ToJson(const Diagnosis& d) {
   if (d.replay) report["replay"] = ReplayOf(*d.replay);
   if (d.device_window) report["device_window"] = WindowReportOf(*d.device_window);
   for (const auto& metric : d.logged) report["logged"].push_back(LoggedOf(metric));
+  if (d.memory) report["memory"] = MemoryOf(*d.memory);
+  if (d.memory_what_if) report["memory_what_if"] = MemoryWhatIfOf(*d.memory_what_if);
   report["resources"] = Json::object();
   for (const auto& [series, summary] : d.resources) report["resources"][series] = Resource(summary);
   report["facts"] = Facts(d.facts);

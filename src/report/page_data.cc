@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "base/command_line.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "explain/diagnose/diagnose.h"
 #include "record/metrics.h"
+#include "report/device_memory.h"
 #include "report/figures.h"
 #include "report/finding_pages.h"
 #include "report/json.h"
@@ -282,11 +284,9 @@ void AddStage(Json& data, const Diagnosis& d, const Recording& recording, const 
   data["messages"] = MessagesData(stage);
 }
 
-}  // namespace
-
-Json PaletteData() {
+Json LooksData(std::span<const ShareLook> looks) {
   Json data = Json::array();
-  for (const ShareLook& look : kShareLooks) {
+  for (const ShareLook& look : looks) {
     data.push_back({{"name", look.name},
                     {"label", look.label},
                     {"meaning", look.meaning},
@@ -295,6 +295,17 @@ Json PaletteData() {
   }
   return data;
 }
+
+// The parts of the device's memory in words, by their names.
+Json MemoryTexts(const Diagnosis& d) {
+  Json texts = {{"title", MemoryTitle(d)}, {"shares", MemoryShares(*d.memory)}, {"parts", Json::object()}};
+  for (const diagnose::MemoryPart& part : d.memory->parts) texts["parts"][part.name] = MemoryPartText(part);
+  return texts;
+}
+
+}  // namespace
+
+Json PaletteData() { return LooksData(kShareLooks); }
 
 std::string PageTitle(const Diagnosis& d) {
   const std::string id = d.run_id.empty() ? d.source : d.run_id;
@@ -312,6 +323,9 @@ Json PageData(const Diagnosis& d, const Recording& recording) {
   data["subject"] = SubjectParts(d);
   data["figures"] = FiguresData(d);
   data["palette"] = PaletteData();
+  data["memory_palette"] = LooksData(kMemoryLooks);
+  if (d.memory) data["memory"] = MemoryTexts(d);
+  if (d.memory_what_if) data["memory_what_if"] = MemoryWhatIfText(*d.memory_what_if);
   data["finding_pages"] = FindingPagesData(d);
   data["text"] = ToTerminal(d, {100, false, true});
   data["stages"] = Json::array();

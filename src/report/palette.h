@@ -45,6 +45,25 @@ inline constexpr std::array<ShareLook, record::kShareCount> kShareLooks = {{
      "˙", '\''},
 }};
 
+// The parts of a device's memory (diagnose::MemoryPart), what the training itself asked for in blue.
+inline constexpr std::array<ShareLook, 8> kMemoryLooks = {{
+    {"weights", "weights", "parameters and buffers of the models", "#0072b2", "#3b9be0", 32, "█", '#'},
+    {"gradients", "gradients", "of the parameters, after a step", "#56a8dc", "#7cc4f0", 74, "▓", '='},
+    {"states", "optimizer states", "what the optimizers keep of each parameter", "#9ccbe8", "#b9def5", 117,
+     "▒", '+'},
+    {"activations", "activations",
+     "the rest of what was in tensors at the peak: what the backward pass needs, and temporaries", "#e69f00",
+     "#f0ad1e", 214, "░", '.'},
+    {"fragments", "fragments", "held by PyTorch beyond that peak: free, in pieces, for requests to come",
+     "#cc79a7", "#dd90bb", 175, "×", '!'},
+    {"outside", "outside of PyTorch",
+     "used on the device and not by PyTorch's allocator: contexts, libraries", "#7a7a7a", "#9a9a9a", 245, "≡",
+     'o'},
+    {"others", "other programs", "of processes that are not of this command", "#d55e00", "#ee7733", 166, "▞",
+     '~'},
+    {"free", "free", "asked for by nobody", "#b8b8b8", "#666a70", 250, "·", '-'},
+}};
+
 // The look of a share by its name; that of host_other for an unknown name.
 const ShareLook& LookOf(std::string_view share_name);
 

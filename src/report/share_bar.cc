@@ -8,7 +8,6 @@
 
 #include "base/printable.h"
 #include "base/text.h"
-#include "report/palette.h"
 
 namespace fullbore::report {
 
@@ -23,9 +22,10 @@ struct Segment {
   double remainder = 0;
 };
 
-std::vector<Segment> SegmentsOf(const std::map<std::string, double>& shares) {
+std::vector<Segment> SegmentsOf(const std::map<std::string, double>& shares,
+                                std::span<const ShareLook> looks = kShareLooks) {
   std::vector<Segment> segments;
-  for (const ShareLook& look : kShareLooks) {
+  for (const ShareLook& look : looks) {
     const auto found = shares.find(std::string(look.name));
     if (found != shares.end() && found->second > 0) segments.push_back({&look, found->second});
   }
@@ -72,8 +72,9 @@ Piece Paint(std::string text, std::string_view sgr, const TerminalStyle& style) 
   return {std::move(text), std::move(painted), sgr};
 }
 
-Piece ShareBar(const std::map<std::string, double>& shares, int columns, const TerminalStyle& style) {
-  std::vector<Segment> segments = SegmentsOf(shares);
+Piece ShareBar(const std::map<std::string, double>& shares, int columns, const TerminalStyle& style,
+               std::span<const ShareLook> looks) {
+  std::vector<Segment> segments = SegmentsOf(shares, looks);
   Divide(segments, columns);
   Piece bar;
   for (const Segment& segment : segments) {
@@ -86,16 +87,20 @@ Piece ShareBar(const std::map<std::string, double>& shares, int columns, const T
   return bar;
 }
 
+Piece LegendEntry(const ShareLook& look, const std::string& text, const TerminalStyle& style) {
+  const Piece key = Paint(Glyph(look, style), ColorOf(look), style);
+  return {key.plain + " " + text, key.painted + " " + text};
+}
+
 std::vector<Piece> ShareLegend(const std::map<std::string, double>& shares,
                                const std::map<std::string, double>& host_other_parts,
                                const TerminalStyle& style) {
   std::vector<Piece> legend;
   for (const Segment& segment : SegmentsOf(shares)) {
     if (segment.share < kMinInLegend) continue;
-    std::string text = fmt::format(" {} {}", segment.look->label, FormatPercent(segment.share));
+    std::string text = fmt::format("{} {}", segment.look->label, FormatPercent(segment.share));
     if (segment.look->name == "host_other") text += NamedParts(host_other_parts);
-    const Piece key = Paint(Glyph(*segment.look, style), ColorOf(*segment.look), style);
-    legend.push_back({key.plain + text, key.painted + text});
+    legend.push_back(LegendEntry(*segment.look, text, style));
   }
   return legend;
 }

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "report/palette.h"
 #include "report/terminal.h"
 
 namespace fullbore::report {
@@ -20,7 +22,11 @@ struct Piece {
 Piece Paint(std::string text, std::string_view sgr, const TerminalStyle& style);  // sgr: "1;31", a constant
 
 // Exactly `columns` columns, divided by largest remainder: a share of 1 % of 40 columns may get none.
-Piece ShareBar(const std::map<std::string, double>& shares, int columns, const TerminalStyle& style);
+Piece ShareBar(const std::map<std::string, double>& shares, int columns, const TerminalStyle& style,
+               std::span<const ShareLook> looks = kShareLooks);
+
+// "█ text", with the bar's glyph of that look.
+Piece LegendEntry(const ShareLook& look, const std::string& text, const TerminalStyle& style);
 
 // "█ compute 54 %" for each share of at least one percent, in the order of the bar; the named parts of
 // host_other follow it in brackets.

@@ -386,6 +386,7 @@ void ShowStage(const Diagnosis& diagnosis, Screen& screen) {
   screen.DeviceWindow();
   screen.Figures();
   screen.Logged();
+  screen.Memory();
   screen.Ranks();
   screen.Also();
   screen.Replay();

@@ -1,5 +1,5 @@
-// The terminal's text of one diagnosis, section by section: terminal.cc says in which order. Ranks and replays have
-// files of their own.
+// The terminal's text of one diagnosis, section by section: terminal.cc says in which order. Memory, ranks and
+// replays have files of their own.
 #pragma once
 
 #include <array>
@@ -43,6 +43,7 @@ class Screen {
   void Step();
   void Figures();
   void Logged();
+  void Memory();
   void Ranks();
   void Also();
   void Replay();
@@ -65,6 +66,7 @@ class Screen {
   void FindingInTwoLines(size_t number, const diagnose::Finding& finding);
   std::array<int, 3> TableColumns(std::span<const diagnose::Finding> findings) const;
   void StepLine(const StepGroup& group, const std::string& name, int label_columns);
+  void MemoryBar(const diagnose::MemoryBudget& budget);
   void Classes(const diagnose::Rung& rung);
   void Rungs(std::string_view label, const std::vector<diagnose::Rung>& rungs);
   void Note(std::string_view label, const std::vector<std::string>& notes);

@@ -114,7 +114,7 @@ function openPage(recorded) {
   timeline = timelineSection(data);
   pinned = null;
   flame = null;
-  paletteStyle(data.palette);
+  paletteStyle([...data.palette, ...data.memory_palette]);
   document
     .getElementById("page")
     .replaceChildren(
@@ -124,6 +124,7 @@ function openPage(recorded) {
         verdict(),
         stepSection(),
         figuresSection(),
+        memorySection(),
         findingsSection(),
         replaySection(),
         timeline && timeline.node,

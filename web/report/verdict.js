@@ -1,4 +1,4 @@
-// The top of the page: which run it is, the verdict, the step and the figures.
+// The top of the page: which run it is, the verdict, the step, the figures and the device's memory.
 
 function topLine() {
   return el(
@@ -131,5 +131,29 @@ function figuresSection() {
     data.figures.map(([label, value]) =>
       el("div", {}, el("div", { class: "label" }, label), el("div", { class: "value" }, value)),
     ),
+  );
+}
+
+function memorySection() {
+  const memory = data.memory;
+  if (!memory && !data.memory_what_if) return null;
+  const parts = memory ? data.memory_palette.filter((look) => memory.parts[look.name]) : [];
+  const legend = parts.map((look) =>
+    el(
+      "li",
+      { title: look.meaning },
+      el("span", { class: "swatch", style: { background: `var(--share-${look.name})` } }),
+      look.label,
+      el("b", {}, percent(memory.shares[look.name])),
+      el("span", { class: "soft" }, memory.parts[look.name]),
+    ),
+  );
+  return el(
+    "section",
+    { class: "card step", id: "memory" },
+    memory ? el("header", {}, el("b", {}, `Device memory: ${memory.title}`)) : "",
+    memory ? shareBar(data.memory_palette, memory.shares) : "",
+    memory ? el("ul", { class: "legend" }, legend) : "",
+    data.memory_what_if ? el("p", { class: "soft" }, data.memory_what_if) : "",
   );
 }

@@ -10,6 +10,7 @@
 #include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/judge/judge.h"
 #include "explain/diagnose/logged.h"
+#include "explain/diagnose/memory_budget.h"
 #include "explain/diagnose/model_flops.h"
 #include "explain/diagnose/no_steps.h"
 #include "explain/diagnose/nodes.h"
@@ -289,6 +290,7 @@ Diagnosis Diagnose(const record::Recording& recording, const std::string& stage_
   diagnosis.end_ns = view.end_ns();
   FillResources(view, diagnosis);
   diagnosis.logged = LoggedOf(*stage);
+  diagnosis.memory = MemoryBudgetOf(view);
   if (view.HasSteps()) {
     FillSteps(view, diagnosis);
   } else {

@@ -230,6 +230,34 @@ struct LoggedMetric {
   std::vector<LoggedPoint> points;  // by time; of many, neighbours are averaged
 };
 
+// Of a device's memory: "weights", "gradients", "states", "activations", "fragments", "outside", "others", "free".
+struct MemoryPart {
+  std::string name;
+  double bytes = 0;
+  std::map<std::string, double> of = {};     // states by their names: "exp_avg"
+  std::map<std::string, double> types = {};  // weights, gradients and states by the type of their numbers
+};
+
+// A device's memory when its process held most.
+struct MemoryBudget {
+  int rank = 0;                   // whose device: of several, the fullest
+  double total = 0;               // bytes
+  std::vector<MemoryPart> parts;  // in this order, those that are more than nothing
+};
+
+// What another batch would take of the device.
+struct MemoryWhatIf {
+  std::string change;   // "batch=64,seq=4096"
+  std::string missing;  // why it cannot be said; then nothing of what follows is
+  std::string batch;    // "64 rows of 4,096 tokens"
+  std::string seen;     // "4 rows of 1,024 tokens", the largest of the run
+  double now = 0;       // bytes of the device, with that
+  double low = 0, expected = 0, high = 0;
+  double total = 0;
+  size_t sizes = 0;     // of batches that it rests on
+  std::string assumes;  // where these do not show it
+};
+
 struct Diagnosis {
   std::string run_id;
   std::string source;        // path of the run file or trace
@@ -269,6 +297,8 @@ struct Diagnosis {
   std::vector<NotJudged> not_judged;
   std::optional<ReplayReport> replay;
   std::optional<WindowReport> device_window;
+  std::optional<MemoryBudget> memory;  // of runs on devices
+  std::optional<MemoryWhatIf> memory_what_if;
   std::map<std::string, std::string> facts;  // values are JSON texts
   std::vector<std::string> messages;
   std::vector<std::string> notes;  // of those who read a trace: how, and what they left out

@@ -241,6 +241,15 @@ Sample InputBound() {
   d.facts = {{"torch", "\"2.13.0+cu126\""}, {"model", "\"ResNet-50\""},         {"parameters", "25557032"},
              {"precision", "\"fp32\""},     {"batch_shape", "[128,3,224,224]"}, {"optimizer", "\"SGD\""},
              {"cudnn_benchmark", "false"}};
+  d.memory = {0,
+              141 * kGB,
+              {{"weights", 0.1 * kGB, {}, {{"float32", 0.1 * kGB}}},
+               {"gradients", 0.1 * kGB, {}, {{"float32", 0.1 * kGB}}},
+               {"states", 0.1 * kGB, {{"momentum_buffer", 0.1 * kGB}}, {{"float32", 0.1 * kGB}}},
+               {"activations", 26 * kGB},
+               {"fragments", 4 * kGB},
+               {"outside", 0.7 * kGB},
+               {"free", 110 * kGB}}};
   d.messages = {"nvml: NVLink counters are not supported on this device; they are left out"};
   return sample;
 }

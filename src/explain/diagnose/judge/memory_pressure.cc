@@ -7,6 +7,7 @@
 #include "explain/diagnose/device_memory.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge/judge.h"
+#include "explain/diagnose/memory_what_if.h"
 #include "explain/diagnose/refused_memory.h"
 
 namespace fullbore::diagnose {
@@ -44,7 +45,24 @@ std::string TitleOf(const RefusedMemory& refused) {
   return title + ".";
 }
 
-Finding EndedBy(const RefusedMemory& refused) {
+// Which of smaller batches would have gone through.
+void SayWhatFits(const FittingBatch& fitting, Finding& finding) {
+  const std::string rows = fitting.rows == 0
+                               ? "not one such row"
+                               : fmt::format("{} of them", FormatCount(static_cast<double>(fitting.rows)));
+  const bool by_width = fitting.width.value_or(0) > 0;
+  const std::string width =
+      by_width ? fmt::format(", or as many of {} tokens", FormatCount(static_cast<double>(*fitting.width)))
+               : "";
+  finding.title += fmt::format(
+      " The batch had {}; {}{} would have fitted with as little in pieces, by a line through the peaks of {} smaller ones.",
+      fitting.of, rows, width, fitting.sizes);
+  const EvidenceBuilder evidence(finding);
+  evidence.FromHook("rows of its batch that would have fitted", static_cast<double>(fitting.rows), "count");
+  if (by_width) evidence.FromHook("or tokens of each row", static_cast<double>(*fitting.width), "count");
+}
+
+Finding EndedBy(const View& view, const RefusedMemory& refused) {
   Finding finding;
   finding.cause = IsFragmented(refused) ? "fragmented" : "out-of-memory";
   finding.severity = Severity::kCritical;
@@ -62,6 +80,7 @@ Finding EndedBy(const RefusedMemory& refused) {
   add("free of it", refused.free);
   add("in the program's tensors", refused.allocated);
   add("held by PyTorch beside them", refused.unallocated);
+  if (const auto fitting = FittingBatchOf(view, refused)) SayWhatFits(*fitting, finding);
   return finding;
 }
 
@@ -98,7 +117,7 @@ Finding Retrying(const View& view, double retries) {
 std::optional<Finding> JudgeMemoryPressure(const View& view, Diagnosis& /*diagnosis*/) {
   if (const auto refused = RefusedMemoryOf(view.stage());
       refused && view.stage().exit_status.value_or(0) != 0)
-    return EndedBy(*refused);
+    return EndedBy(view, *refused);
   if (const double retries = RetriesThatGoOn(view); retries > 0) return Retrying(view, retries);
   const auto fullest = FilledDeviceMemory(view);
   if (!fullest || *fullest < kDeviceMemoryWarning) return std::nullopt;

@@ -72,6 +72,32 @@ TEST(MemoryPressureTest, IsRaisedBeforeTheFirstStep) {
   EXPECT_EQ(diagnosis.findings.front().id, "memory-pressure");
 }
 
+// Three batches went through, of 9 MB a token beside 20 GB, before one of 1,000 tokens.
+ARun AfterBatchesOf(std::initializer_list<int> widths) {
+  ARun run = ATraining();
+  std::string peaks;
+  for (const int width : widths)
+    peaks += (peaks.empty() ? "" : ",") + std::string("[1, ") + std::to_string(width) + ", " +
+             std::to_string(width) + ", " + std::to_string(20e9 + 9e6 * width) + ", 5]";
+  run.rank().facts["memory"] = R"({"weights": {"float32": 20e9}, "total": 26e9, "peaks": [)" + peaks +
+                               R"(], "under_way": [1, 1000, 1000]})";
+  return run;
+}
+
+TEST(MemoryPressureTest, SaysWhichBatchWouldHaveFitted) {
+  const Diagnosis diagnosis = Diagnose(Refused(AfterBatchesOf({50, 100, 200}), "200.00 MiB"));
+  EXPECT_THAT(
+      diagnosis.findings.front().title,
+      ::testing::EndsWith(
+          "The batch had 1 row of 1,000 tokens; not one such row, or as many of 223 tokens would have fitted "
+          "with as little in pieces, by a line through the peaks of 3 smaller ones."));
+}
+
+TEST(MemoryPressureTest, SaysOfNoBatchThatItWouldHaveFittedAfterTwoSizes) {
+  const Diagnosis diagnosis = Diagnose(Refused(AfterBatchesOf({50, 100}), "200.00 MiB"));
+  EXPECT_THAT(diagnosis.findings.front().title, Not(::testing::HasSubstr("would have fitted")));
+}
+
 // Retries since the start, a second apart.
 record::Recording Retrying(std::initializer_list<double> counts) {
   record::Recording recording = ATraining();
