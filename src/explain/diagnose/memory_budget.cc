@@ -22,6 +22,9 @@ double MostOfRank(const View& view, Metric metric, int rank) {
   return most;
 }
 
+// Readings are kept in whole MiB: what the hook says to the byte counts, unless one is higher.
+double Finer(double said, double read) { return read > said + 0x1p20 ? read : said; }
+
 // Of other programs on the device, where it is the only one that the command uses: a rank's number of a device says
 // nothing of the driver's.
 std::optional<double> OfOthers(const View& view) {
@@ -56,11 +59,12 @@ double SumOf(const std::vector<MemoryPart>& parts) {
 }  // namespace
 
 double PeakOf(const View& view, const HeldMemory& held) {
-  return std::max(held.Peak(), MostOfRank(view, Metric::kTorchAllocatedPeak, held.rank));
+  return Finer(held.Peak(), MostOfRank(view, Metric::kTorchAllocatedPeak, held.rank));
 }
 
 double ReservedOf(const View& view, const HeldMemory& held) {
-  return std::max({held.reserved, PeakOf(view, held), MostOfRank(view, Metric::kTorchReserved, held.rank)});
+  const double reserved = Finer(held.reserved, MostOfRank(view, Metric::kTorchReserved, held.rank));
+  return std::max(reserved, PeakOf(view, held));
 }
 
 std::optional<HeldMemory> FullestRank(const View& view) {

@@ -70,6 +70,13 @@ TEST(MemoryBudgetTest, TakesTheAllocatorsOwnPeakWhereThatIsHigher) {
   EXPECT_EQ(GigabytesIn(diagnosis).at("fragments"), 1);
 }
 
+TEST(MemoryBudgetTest, TakesNoReadingInWholeMebibytesForAHigherPeak) {
+  const double rounded = 25e9 + 0x1p19;
+  const Diagnosis diagnosis =
+      Diagnose(ARunOnADevice().Reading(Metric::kTorchAllocatedPeak, rounded, {{"rank", "0"}}));
+  EXPECT_EQ(GigabytesIn(diagnosis).at("activations"), 19);
+}
+
 TEST(MemoryBudgetTest, IsOfTheFullestDevice) {
   ARun small = ARunOnADevice(R"({"weights": {"float32": 1e9}, "total": 16e9, "reserved": 15e9,
       "peaks": [[4, 1024, 4096, 12e9, 3]]})");
