@@ -4,6 +4,8 @@ Cause: each rank computes with as many threads as there are cores; torchrun woul
 Fix: torch.set_num_threads(1) in each.
 """
 
+import tempfile
+
 import torch
 from common import WORDS, Clock, end_of_rank, options
 from gpt import GPT, get_batch
@@ -12,9 +14,9 @@ from torch.nn.parallel import DistributedDataParallel
 opts = options()
 
 
-def train(rank, ranks):
+def train(rank, ranks, meeting):
     torch.set_num_threads(1 if opts.fixed else 2)
-    torch.distributed.init_process_group("gloo", "tcp://127.0.0.1:29517", rank=rank, world_size=ranks)
+    torch.distributed.init_process_group("gloo", f"file://{meeting}", rank=rank, world_size=ranks)
     torch.manual_seed(0)
     model = DistributedDataParallel(GPT(WORDS, 64, layers=3))
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
@@ -32,4 +34,5 @@ def train(rank, ranks):
 
 
 if __name__ == "__main__":
-    torch.multiprocessing.spawn(train, (2,), nprocs=2)
+    with tempfile.TemporaryDirectory() as folder:
+        torch.multiprocessing.spawn(train, (2, f"{folder}/meeting"), nprocs=2)
