@@ -146,7 +146,8 @@ std::vector<RunAccount> ManyRuns() {
 Report WithTheTimeBefore(const std::vector<RunAccount>& runs) {
   std::vector<RunAccount> earlier;
   for (size_t i = 0; i < runs.size(); i += 3) earlier.push_back(runs[i]);
-  Report report = ReportOn(runs, By::kUser);
+  const Prices prices{[](const std::string&) { return 2.1; }, ""};
+  Report report = ReportOn(SumsIn(runs), By::kUser, {}, prices);
   report.before = TrendsOf(SumsIn(earlier), SumsIn(runs), By::kUser);
   return report;
 }
@@ -163,10 +164,10 @@ bool WriteAll(const std::string& directory) {
   const std::vector<RunAccount> runs = ManyRuns();
   return Write(directory + "/job.html", ToHtml(AJob())) &&
          Write(directory + "/job-of-one-run.html", ToHtml(OfOneRun())) &&
-         Write(directory + "/fleet.html", ToHtml(WithTheTimeBefore(runs), {"", 2.1})) &&
-         Write(directory + "/letter.html", ToHtml(ReportOn(runs, By::kUser, "anna"), {"anna", 0})) &&
+         Write(directory + "/fleet.html", ToHtml(WithTheTimeBefore(runs), {""})) &&
+         Write(directory + "/letter.html", ToHtml(ReportOn(runs, By::kUser, "anna"), {"anna"})) &&
          Write(directory + "/letter-without-edits.html",
-               ToHtml(ReportOn(runs, By::kUser, "nobody"), {"nobody", 0}));
+               ToHtml(ReportOn(runs, By::kUser, "nobody"), {"nobody"}));
 }
 
 }  // namespace
