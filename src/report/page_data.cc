@@ -114,7 +114,8 @@ Json WindowsData(const record::RankInfo& rank, const Stage& stage) {
   for (const record::StepWindow& window : windows) {
     int64_t wall_ns = 0;
     for (int64_t share_ns : window.share_ns) wall_ns += share_ns;
-    if (window.steps == 0 || wall_ns <= 0) continue;  // the first mark of a script ends a step that nothing began
+    if (window.steps == 0 || wall_ns <= 0)
+      continue;  // the first mark of a script ends a step that nothing began
     data["t"].push_back(clock.MsAt(window.end_ns - wall_ns));
     data["width"].push_back(Rounded(static_cast<double>(wall_ns) / 1e6));
     data["steps"].push_back(window.steps);

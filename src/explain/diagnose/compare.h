@@ -55,7 +55,8 @@ struct Comparison {
   std::vector<Change> shares;     // that changed by one percentage point or more; largest change first
   std::vector<Change> resources;  // those that findings cite first, then those nearly used up, then by change
   std::vector<Change> facts;
-  std::vector<Change> logged;  // by the scripts: where both are at the same step, then at their ends; never judged
+  std::vector<Change>
+      logged;  // by the scripts: where both are at the same step, then at their ends; never judged
   std::vector<std::string> findings_gone, findings_new;
   Prediction prediction = Prediction::kNone;
   std::optional<Speedup> predicted;        // unless there was none

@@ -61,7 +61,8 @@ TEST(AlertJsonTest, AMessageHasTimesOfTheWallAndAnIdOfItsOwn) {
   EXPECT_EQ(resolved["state"], "resolved");
   EXPECT_EQ(resolved["id"], firing["id"]) << "the same alert";
   EXPECT_EQ(resolved["resolved_unix_ns"], 1100 * kNsPerSecond);
-  EXPECT_EQ(resolved["lost"], (nlohmann::ordered_json{{"seconds", 20.0}, {"money", 0.2}, {"currency", "USD"}}));
+  EXPECT_EQ(resolved["lost"],
+            (nlohmann::ordered_json{{"seconds", 20.0}, {"money", 0.2}, {"currency", "USD"}}));
   EXPECT_FALSE(ToJson(Over(), origin, std::nullopt)["lost"].contains("money")) << "without a price";
 }
 

@@ -156,11 +156,11 @@ std::vector<Target> ReadNotify(TomlTable& table) {
     if (!target) {
       table.Refuse(
           each.source(),
-          text ? fmt::format(
-                     "notify \"{}\" is neither log, command:/PATH, webhook:URL, slack:URL, teams:URL, "
-                     "discord:URL nor alertmanager:URL",
-                     MaskUrls(*text))
-               : std::string("notify contains something that is not text"),
+          text
+              ? fmt::format("notify \"{}\" is neither log, command:/PATH, webhook:URL, slack:URL, teams:URL, "
+                            "discord:URL nor alertmanager:URL",
+                            MaskUrls(*text))
+              : std::string("notify contains something that is not text"),
           kHint);
       return targets;
     }
