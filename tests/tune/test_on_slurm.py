@@ -163,7 +163,7 @@ def test_without_a_cluster_it_says_what_is_missing(fullbore):
 @pytest.mark.parametrize(
     ("flags", "why"),
     [
-        (["--on", "kubernetes"], "no place for trials"),
+        (["--on", "kubernetes"], "not a place for trials"),
         (["--partition", "x"], "--on slurm"),
         (["--on", "slurm", "--jobs", "0"], "--jobs 0"),
     ],
