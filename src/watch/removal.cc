@@ -184,6 +184,18 @@ std::optional<Error> SaysOtherwise(const std::string& path, const KnownRun& run)
   return std::nullopt;
 }
 
+// Its own name again, unless somebody has taken that meanwhile; then it keeps the other one. A file system that cannot
+// ask whether a name is free (NFS) gives a file a second name, and puts no folder where anything is.
+void MoveBack(int at, const std::string& aside, const std::string& file) {
+  if (renameat2(at, aside.c_str(), at, file.c_str(), RENAME_NOREPLACE) == 0) return;
+  if (errno != EINVAL && errno != ENOSYS) return;
+  const auto info = Stat(at, aside);
+  if (info && S_ISDIR(info->st_mode))
+    (void)renameat(at, aside.c_str(), at, file.c_str());
+  else if (linkat(at, aside.c_str(), at, file.c_str(), 0) == 0)
+    (void)unlinkat(at, aside.c_str(), 0);
+}
+
 Result<std::string> UnforeseenName() {
   std::array<unsigned char, 8> bytes{};
   if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
@@ -234,11 +246,11 @@ Result<int64_t> RemoveRun(const std::string& directory, const KnownRun& run) {
   const std::vector<Seen> beside = BesideOf(at.get(), run.name);
   const auto aside = UnforeseenName();
   if (!aside) return aside.error();
-  if (renameat2(at.get(), file.c_str(), at.get(), aside->c_str(), RENAME_NOREPLACE) != 0)
+  if (renameat(at.get(), file.c_str(), at.get(), aside->c_str()) != 0)
     return SystemError(run.name, "it cannot be moved");
   const auto freed = UnlinkAside(at.get(), *aside, run);
-  if (!freed) {  // where somebody has taken the name meanwhile, it keeps the other one
-    (void)renameat2(at.get(), aside->c_str(), at.get(), file.c_str(), RENAME_NOREPLACE);
+  if (!freed) {
+    MoveBack(at.get(), *aside, file);
     return freed.error();
   }
   return *freed + UnlinkSeen(at.get(), beside);
