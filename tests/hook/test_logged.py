@@ -244,10 +244,26 @@ def test_of_a_dump_only_its_end_is_looked_at(bare):
 
 
 def test_lines_beyond_the_budget_are_printed_and_not_looked_at(bare):
-    before = "from _fullbore_hook.own import printed; printed.BUDGET, printed.BURST_NS = 0, -1"
+    before = "from _fullbore_hook.own import printed; printed.BUDGET = 1e-9; printed.BURST_NS = 0"
     channel, output = bare.run(script("print('loss=1.5')", before=before, steps=3), env=SEARCH)
     (process,) = channel.trainers
     assert output.count("loss=1.5\n") == 3 and points(process) == {} and not process.say("message")
+
+
+def test_where_looking_goes_on_the_rest_of_a_line_is_no_metric(bare):
+    text = """
+from fullbore.hook.own import printed
+of_all, lines = printed.Printed(), []
+of_all.note_line = lines.append
+of_all.note("a: 1.5\\n")
+of_all.pauses_until = printed.clock() + 10**15
+for piece in ("b: 1.5\\n", "val "): of_all.note(piece)
+of_all.pauses_until = 0
+for piece in ("loss: 1.5", "\\n", "c: 1.5", "\\n"): of_all.note(piece)
+print(lines)
+"""
+    done, _ = bare.start([bare.python, "-c", text], {"PYTHONPATH": str(PACKAGE)}, hooked=False)
+    assert done.stdout == "['a: 1.5', 'c: 1.5']\n", done.stderr
 
 
 def test_two_threads_that_take_the_last_point_do_no_harm(bare):

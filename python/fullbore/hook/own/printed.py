@@ -20,6 +20,7 @@ from .loggers import INSIDE
 
 LOGGER = "print"
 LONGEST = 300  # characters; a longer line is a table or a dump
+TOO_LONG = " " * (LONGEST + 1)
 MOST_AT_ONCE = 20_000  # characters; of a longer text, a dump, only the end is looked at
 MOST_NAMES = 1000  # printed once
 # Of the time since the first line: what it may cost to look at lines, and what at once. Those beyond are not looked at.
@@ -35,10 +36,13 @@ class Printed:
     def __init__(self) -> None:
         self.begun = ""  # of the line that is not over yet
         self.once: set[str] = set()
-        self.since = self.spent_ns = 0
+        self.since = self.spent_ns = self.pauses_until = 0
 
     def note(self, text: str) -> None:
         """A line may come in pieces, as print() writes its arguments, and in the midst of another thread's."""
+        if self.pauses_until and clock() < self.pauses_until:
+            self.begun = TOO_LONG  # whatever is left of that line
+            return
         if len(text) > MOST_AT_ONCE:
             text = "\n" + text[-MOST_AT_ONCE:].partition("\n")[2]
         if "\n" not in text:
@@ -48,16 +52,18 @@ class Printed:
         lines.insert(0, self.begun + head)
         self.begun = lines.pop()[: LONGEST + 1]
         for line in lines:
-            if len(line) <= LONGEST and ("=" in line or ":" in line or "loss" in line):
-                self.note_in_time(line)
+            if len(line) <= LONGEST and "\r" not in line:  # a progress bar says everything many times
+                if "=" in line or ":" in line or "loss" in line:
+                    self.note_in_time(line)
 
     def note_in_time(self, line: str) -> None:
         begin = clock()
-        self.since = self.since or begin
-        if self.spent_ns > BURST_NS + BUDGET * (begin - self.since) or "\r" in line:
-            return  # a progress bar says everything many times
+        if begin < self.pauses_until:
+            return
         self.note_line(line)
+        self.since = self.since or begin
         self.spent_ns += clock() - begin
+        self.pauses_until = self.since + int((self.spent_ns - BURST_NS) / BUDGET)
 
     def note_line(self, line: str) -> None:
         metrics = {name: value for name, value in metrics_in(line) if self.is_repeated(name)}
