@@ -207,6 +207,16 @@ def test_a_logger_within_a_logger_names_nothing_anew(bare, wandb):
     assert about["loss"]["loggers"] == ["wandb", "tensorboard"]
 
 
+def test_what_can_be_gone_through_only_once_is_left_to_the_logger(bare):
+    text = """
+from fullbore.hook.own import loggers
+given = iter([1, 2])
+print(loggers.of_mlflow_batch(None, "run", given), list(given))
+"""
+    done, _ = bare.start([bare.python, "-c", text], {"PYTHONPATH": str(PACKAGE)}, hooked=False)
+    assert done.stdout == "None [1, 2]\n", done.stderr
+
+
 def test_printed_numbers_are_taken_from_the_second_line_on(bare):
     body = """
 print(f"step {i}: train loss {5 - i / 10:.4f}, val loss {6 - i / 10:.4f}, lr=1e-{i + 3:02}")
