@@ -24,6 +24,7 @@ namespace fullbore::watch {
 namespace {
 
 constexpr std::string_view kLogSuffix = "-wal", kIndexSuffix = "-shm";
+constexpr char kRecorded[] = "it is being recorded", kEndIt[] = "end it first";
 constexpr char kAsideSuffix[] = ".deleted";  // of a name that nobody can foresee
 // SQLite's "dead man switch": whoever has the database open holds a shared lock on this byte of its index.
 constexpr off_t kOpenByte = 128;
@@ -181,6 +182,9 @@ std::optional<Error> SaysOtherwise(const std::string& path, const KnownRun& run)
   if (!summary) return NotDeleted(run.name, summary.error().text, summary.error().hint);
   if (summary->tags.contains(kPinTag) || summary->note != run.summary.note || summary->id != run.summary.id)
     return NotDeleted(run.name, "its file says something else than the list", "look at it again");
+  // Of another machine's recorder, nothing but its writing is seen here.
+  if (summary->stages.back().state != record::StageState::kEnded && !IsSilent(path, WallNs()))
+    return NotDeleted(run.name, kRecorded, kEndIt);
   return std::nullopt;
 }
 
@@ -227,14 +231,14 @@ Result<int64_t> UnlinkAside(int at, const std::string& aside, const KnownRun& ru
 }  // namespace
 
 std::string WhyHeld(const KnownRun& run) {
-  if (run.state == RunState::kRunning) return "it is being recorded";
+  if (run.state == RunState::kRunning) return kRecorded;
   return run.summary.tags.contains(kPinTag) ? "it is pinned" : "";
 }
 
 Result<int64_t> RemoveRun(const std::string& directory, const KnownRun& run) {
   if (const std::string held = WhyHeld(run); !held.empty()) {
     return NotDeleted(run.name, held,
-                      run.state == RunState::kRunning ? "end it first" : "fullbore runs --unpin " + run.name);
+                      run.state == RunState::kRunning ? kEndIt : "fullbore runs --unpin " + run.name);
   }
   const UniqueFd at(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!at.valid()) return SystemError(run.name, "its directory cannot be opened");
