@@ -129,8 +129,8 @@ void PrintStarts(const Comparison& comparison) {
   if (comparison.starts == 1) return;
   PrintWrapped(
       fmt::format(
-          "means of {} starts and of {} new, and what starts differ by; what follows is of those in the "
-          "middle",
+          "the ratio is that of the means of {} starts and of {} new, with what starts differ by; all else is "
+          "of the starts in the middle",
           comparison.starts, comparison.new_starts),
       2, 4);
   if (const auto& pace = comparison.undisturbed)
