@@ -309,7 +309,7 @@ def propose(source: Any, period: Period) -> None:
 
 
 def number_for(period: Period) -> int:
-    """Without workers, a step waits as long as a batch takes to make: this many make them as fast as steps take them."""
+    """Without workers, a step waits as long as a batch takes to make: so many make them as fast as steps take them."""
     if period.workers:
         return min(2 * period.workers, cores())
     rest = max(period.mean() - period.wait(), 1.0)
