@@ -68,7 +68,7 @@ struct Flags {
 // One side of the comparison; what is in a trace besides its diagnosis.
 struct Side {
   Diagnosis diagnosis;
-  std::optional<double> pace;  // of its steps that nothing disturbed
+  std::optional<double> undisturbed;  // how many times as fast its steps were that nothing disturbed
   std::optional<diagnose::ShareNoise> noise;
   std::optional<analyze::TraceSum> sum;
 };
@@ -129,8 +129,8 @@ void PrintStarts(const Comparison& comparison) {
   if (comparison.starts == 1) return;
   PrintWrapped(
       fmt::format(
-          "means of {} starts and of {} new, and what starts differ by; what follows is of those in the "
-          "middle",
+          "the ratio is that of the means of {} starts and of {} new, with what starts differ by; all else is "
+          "of the starts in the middle",
           comparison.starts, comparison.new_starts),
       2, 4);
   if (const auto& pace = comparison.undisturbed)
@@ -196,7 +196,7 @@ Result<Side> Load(const std::string& directory, const std::string& word) {
   if (!recording) return recording.error();
   side.diagnosis = diagnose::Diagnose(*recording);
   side.noise = diagnose::ShareNoiseOf(*recording);
-  side.pace = diagnose::UndisturbedPace(*recording, side.diagnosis);
+  side.undisturbed = diagnose::GainUndisturbed(*recording, side.diagnosis);
   return side;
 }
 
@@ -283,11 +283,11 @@ std::vector<double> ThroughputsOf(const std::vector<Side>& sides, const Diagnosi
 }
 
 // Nothing where one of them is not known: the others alone would be another choice of starts.
-std::vector<double> PacesOf(const std::vector<Side>& sides) {
+std::vector<double> PacesOf(const std::vector<Side>& sides, const std::vector<double>& throughputs) {
   std::vector<double> paces;
-  for (const Side& side : sides) {
-    if (!side.pace) return {};
-    paces.push_back(*side.pace);
+  for (size_t i = 0; i < sides.size(); ++i) {
+    if (!sides[i].undisturbed) return {};
+    paces.push_back(throughputs[i] * *sides[i].undisturbed);
   }
   return paces;
 }
@@ -297,7 +297,7 @@ Comparing CompareStarts(std::vector<Side> before, std::vector<Side> after,
                         const std::vector<tune::FailIf>& conditions) {
   const Diagnosis first = before.front().diagnosis;
   const diagnose::Starts throughputs{ThroughputsOf(before, first), ThroughputsOf(after, first)};
-  const diagnose::Starts paces{PacesOf(before), PacesOf(after)};
+  const diagnose::Starts paces{PacesOf(before, throughputs.before), PacesOf(after, throughputs.after)};
   std::vector<Side> middles;
   middles.push_back(std::move(before[MiddleOf(before)]));
   middles.push_back(std::move(after[MiddleOf(after)]));

@@ -291,13 +291,18 @@ int PinAll(const Flags& flags) {
   return status;
 }
 
-// All runs are read first: what a limit says depends on each.
+// What a limit says depends on each run. Those that are being recorded change with every look, so the last look is not
+// the one that finds nothing changed, but the one that finds no further run.
+void FindAll(watch::RunIndex& index) {
+  for (size_t known = 0; index.Update(WallNs()) && index.runs().size() > known;) known = index.runs().size();
+}
+
 int Remove(const Flags& flags) {
   if (auto judged = JudgeRemoval(flags.removal); !judged) return Fail(judged.error(), kExitUsage);
   const auto filter = serve::RunFilter::Parse(flags.filter);
   if (!filter) return Fail(filter.error(), kExitUsage);
   watch::RunIndex index(flags.directory);
-  while (index.Update(WallNs())) continue;
+  FindAll(index);
   return RemoveRuns(flags.removal, flags.directory, RunsOf(index, flags, *filter));
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -14,6 +15,7 @@
 #include "cli/output.h"
 #include "cli/subcommand.h"
 #include "measure/collect/run_name.h"
+#include "record/run_reader.h"
 #include "watch/removal.h"
 
 namespace fullbore::cli {
@@ -30,6 +32,24 @@ bool WasNamed(const watch::KnownRun& run) {
          !run.name.starts_with("slurm-");
 }
 
+bool IsNamed(const serve::NamedRun& run, const std::string& word) {
+  const std::string name = NameInId(run.first);
+  return name == word || (word.starts_with(name) && run.first.ends_with("-" + word));
+}
+
+// Whether the word means this run, and still does when it is said again: an id, a file, `last`, or a name that no other
+// run has. What an id merely begins with may have been that of a run that is gone already.
+Result<void> JudgeWord(const std::string& word, const std::string& found, const Runs& runs) {
+  const bool is_file = std::filesystem::path(word).extension() == record::kRunSuffix;
+  if (word == found || word == kNewestRun || is_file) return {};
+  const auto count = std::ranges::count_if(runs, [&](const auto& run) { return IsNamed(run, word); });
+  if (count == 1) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               count == 0 ? fmt::format("--delete '{}': that is not the whole id of {}", word, found)
+                          : fmt::format("--delete '{}': {} runs are named so", word, count),
+               "`fullbore runs` lists the ids"};
+}
+
 // The runs that --delete names. A file elsewhere is none of this directory, whatever its name leads to.
 Result<Runs> ThoseNamed(const RemovalFlags& flags, const std::string& directory, const Runs& runs) {
   Runs named;
@@ -42,6 +62,7 @@ Result<Runs> ThoseNamed(const RemovalFlags& flags, const std::string& directory,
     if (known == runs.end() || !std::filesystem::equivalent(*path, known->second->summary.path, ignored))
       return Error{ErrorCode::kNotFound, fmt::format("'{}' is no run of '{}'", word, directory),
                    "-o DIR names the directory that it is in"};
+    if (auto meant = JudgeWord(word, name, runs); !meant) return meant.error();
     if (std::ranges::find(named, *known) == named.end()) named.push_back(*known);
   }
   return named;
@@ -122,6 +143,10 @@ Result<void> JudgeRemoval(const RemovalFlags& flags) {
   if (flags.prune && flags.older_than.empty() && !flags.keep_newest && !flags.at_most_bytes)
     return Error{ErrorCode::kInvalidArgument, "--prune has no limit",
                  "--older-than 30d, --keep-newest 100 or --at-most 10GB"};
+  if (!flags.older_than.empty() && std::isdigit(static_cast<unsigned char>(flags.older_than.back())) != 0)
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("--older-than '{}' has no unit: seconds, hours or days", flags.older_than),
+                 "for instance 30d or 12h"};
   const auto seconds = flags.older_than.empty() ? std::optional(0.0) : ParseSeconds(flags.older_than);
   if (!seconds || *seconds < 0)
     return Error{ErrorCode::kInvalidArgument, fmt::format("--older-than '{}' is no time", flags.older_than),

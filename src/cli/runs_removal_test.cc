@@ -80,6 +80,8 @@ TEST_F(RunsRemovalTest, APruneWithoutALimitIsRefused) {
   RemovalFlags wrong = Limits();
   wrong.older_than = "soon";
   EXPECT_FALSE(JudgeRemoval(wrong));
+  wrong.older_than = "30";
+  EXPECT_FALSE(JudgeRemoval(wrong)) << "thirty seconds, where somebody meant days";
   wrong.older_than = "30d";
   EXPECT_TRUE(JudgeRemoval(wrong));
 }

@@ -24,6 +24,7 @@ namespace fullbore::watch {
 namespace {
 
 constexpr std::string_view kLogSuffix = "-wal", kIndexSuffix = "-shm";
+constexpr char kRecorded[] = "it is being recorded", kEndIt[] = "end it first";
 constexpr char kAsideSuffix[] = ".deleted";  // of a name that nobody can foresee
 // SQLite's "dead man switch": whoever has the database open holds a shared lock on this byte of its index.
 constexpr off_t kOpenByte = 128;
@@ -181,7 +182,22 @@ std::optional<Error> SaysOtherwise(const std::string& path, const KnownRun& run)
   if (!summary) return NotDeleted(run.name, summary.error().text, summary.error().hint);
   if (summary->tags.contains(kPinTag) || summary->note != run.summary.note || summary->id != run.summary.id)
     return NotDeleted(run.name, "its file says something else than the list", "look at it again");
+  // Of another machine's recorder, nothing but its writing is seen here.
+  if (summary->stages.back().state != record::StageState::kEnded && !IsSilent(path, WallNs()))
+    return NotDeleted(run.name, kRecorded, kEndIt);
   return std::nullopt;
+}
+
+// Its own name again, unless somebody has taken that meanwhile; then it keeps the other one. A file system that cannot
+// ask whether a name is free (NFS) gives a file a second name, and puts no folder where anything is.
+void MoveBack(int at, const std::string& aside, const std::string& file) {
+  if (renameat2(at, aside.c_str(), at, file.c_str(), RENAME_NOREPLACE) == 0) return;
+  if (errno != EINVAL && errno != ENOSYS) return;
+  const auto info = Stat(at, aside);
+  if (info && S_ISDIR(info->st_mode))
+    (void)renameat(at, aside.c_str(), at, file.c_str());
+  else if (linkat(at, aside.c_str(), at, file.c_str(), 0) == 0)
+    (void)unlinkat(at, aside.c_str(), 0);
 }
 
 Result<std::string> UnforeseenName() {
@@ -215,14 +231,14 @@ Result<int64_t> UnlinkAside(int at, const std::string& aside, const KnownRun& ru
 }  // namespace
 
 std::string WhyHeld(const KnownRun& run) {
-  if (run.state == RunState::kRunning) return "it is being recorded";
+  if (run.state == RunState::kRunning) return kRecorded;
   return run.summary.tags.contains(kPinTag) ? "it is pinned" : "";
 }
 
 Result<int64_t> RemoveRun(const std::string& directory, const KnownRun& run) {
   if (const std::string held = WhyHeld(run); !held.empty()) {
     return NotDeleted(run.name, held,
-                      run.state == RunState::kRunning ? "end it first" : "fullbore runs --unpin " + run.name);
+                      run.state == RunState::kRunning ? kEndIt : "fullbore runs --unpin " + run.name);
   }
   const UniqueFd at(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!at.valid()) return SystemError(run.name, "its directory cannot be opened");
@@ -234,11 +250,11 @@ Result<int64_t> RemoveRun(const std::string& directory, const KnownRun& run) {
   const std::vector<Seen> beside = BesideOf(at.get(), run.name);
   const auto aside = UnforeseenName();
   if (!aside) return aside.error();
-  if (renameat2(at.get(), file.c_str(), at.get(), aside->c_str(), RENAME_NOREPLACE) != 0)
+  if (renameat(at.get(), file.c_str(), at.get(), aside->c_str()) != 0)
     return SystemError(run.name, "it cannot be moved");
   const auto freed = UnlinkAside(at.get(), *aside, run);
-  if (!freed) {  // where somebody has taken the name meanwhile, it keeps the other one
-    (void)renameat2(at.get(), aside->c_str(), at.get(), file.c_str(), RENAME_NOREPLACE);
+  if (!freed) {
+    MoveBack(at.get(), *aside, file);
     return freed.error();
   }
   return *freed + UnlinkSeen(at.get(), beside);

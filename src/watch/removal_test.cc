@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 
@@ -74,7 +75,18 @@ TEST_F(RemovalTest, ARunThatIsBeingRecordedStays) {
   writer.Seconds(3);
   EXPECT_THAT(WhyNot(Listed("live")), HasSubstr("it is being recorded"));
   KnownRun silent = Listed("live");
-  silent.state = RunState::kCutOff;  // as after a recorder that stood still for a minute
+  silent.state = RunState::kCutOff;  // as it was when it was listed
+  EXPECT_THAT(WhyNot(silent), HasSubstr("it is being recorded")) << "its recorder has gone on meanwhile";
+  EXPECT_TRUE(Exists("live.fbr"));
+}
+
+TEST_F(RemovalTest, ARunWhoseRecorderStandsStillStays) {
+  LiveWriter writer(directory_.path(), "live", 0.5);
+  writer.Seconds(3);
+  for (const char* file : {"live.fbr", "live.fbr-wal"})
+    fs::last_write_time(directory_ / file, fs::file_time_type::clock::now() - std::chrono::minutes(1));
+  const KnownRun silent = Listed("live");
+  ASSERT_EQ(silent.state, RunState::kCutOff);
   EXPECT_THAT(WhyNot(silent), HasSubstr("a program has it open"));
   EXPECT_TRUE(Exists("live.fbr"));
 }

@@ -207,6 +207,16 @@ def test_a_logger_within_a_logger_names_nothing_anew(bare, wandb):
     assert about["loss"]["loggers"] == ["wandb", "tensorboard"]
 
 
+def test_what_can_be_gone_through_only_once_is_left_to_the_logger(bare):
+    text = """
+from fullbore.hook.own import loggers
+given = iter([1, 2])
+print(loggers.of_mlflow_batch(None, "run", given), list(given))
+"""
+    done, _ = bare.start([bare.python, "-c", text], {"PYTHONPATH": str(PACKAGE)}, hooked=False)
+    assert done.stdout == "None [1, 2]\n", done.stderr
+
+
 def test_printed_numbers_are_taken_from_the_second_line_on(bare):
     body = """
 print(f"step {i}: train loss {5 - i / 10:.4f}, val loss {6 - i / 10:.4f}, lr=1e-{i + 3:02}")
@@ -235,6 +245,58 @@ print("k=" * 5000, "\\r loss=1.5", "a" * 100_000, "loss " * 5000, flush=True)
 """
     found, _ = logged(bare, script(body, before=before, steps=3))
     assert found == {}
+
+
+def test_of_a_dump_only_its_end_is_looked_at(bare):
+    body = "print('first=1.5\\n' * 5_000 + 'x' * 30_000 + '\\nlast=2.5')"
+    found, _ = logged(bare, script(body, before="", steps=3, sleep=0.25))
+    assert set(found) == {"last"} and {value for _, value, _ in found["last"]} == {2.5}
+
+
+def test_lines_beyond_the_budget_are_printed_and_not_looked_at(bare):
+    before = "from _fullbore_hook.own import printed; printed.BUDGET = 1e-9; printed.BURST_NS = 0"
+    channel, output = bare.run(script("print('loss=1.5')", before=before, steps=3), env=SEARCH)
+    (process,) = channel.trainers
+    assert output.count("loss=1.5\n") == 3 and points(process) == {} and not process.say("message")
+
+
+def test_where_looking_goes_on_the_rest_of_a_line_is_no_metric(bare):
+    text = """
+from fullbore.hook.own import printed
+of_all, lines = printed.Printed(), []
+of_all.note_line = lines.append
+of_all.note("a: 1.5\\n")
+of_all.pauses_until = printed.clock() + 10**15
+for piece in ("b: 1.5\\n", "val "): of_all.note(piece)
+of_all.pauses_until = 0
+for piece in ("loss: 1.5", "\\n", "c: 1.5", "\\n"): of_all.note(piece)
+print(lines)
+"""
+    done, _ = bare.start([bare.python, "-c", text], {"PYTHONPATH": str(PACKAGE)}, hooked=False)
+    assert done.stdout == "['a: 1.5', 'c: 1.5']\n", done.stderr
+
+
+def test_two_threads_that_take_the_last_point_do_no_harm(bare):
+    text = """
+import collections
+from fullbore.hook.own import logged
+class Emptied(collections.deque):
+    def __len__(self): return 2
+of_two = logged.Logged()
+of_two.waiting = Emptied(["point"])
+print(of_two.some_waiting(), of_two.some_waiting())
+metric = of_two.metric("loss", "print")
+of_two.add("loss", 1.0, 1, "print", 1)
+of_two.add("loss", 2.0, 2, "print", 2)
+class Race(logged.Metric):  # while the sampler's thread gives the point, the script logs another
+    due = property(lambda self: setattr(self, "held", ("loss", 3, 3.0, 3)) or 0, lambda self, value: None)
+race = of_two.metrics["loss"] = Race("loss", "print")
+race.held = ("loss", 2, 2.0, 2)
+of_two.tell()
+print(race.held)
+"""
+    done, _ = bare.start([bare.python, "-c", text], {"PYTHONPATH": str(PACKAGE)}, hooked=False)
+    assert done.stdout == "['point'] []\n('loss', 3, 3.0, 3)\n", done.stderr
 
 
 def test_a_script_that_logs_nothing_pays_nothing(bare):

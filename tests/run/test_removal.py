@@ -83,6 +83,26 @@ def test_what_is_no_run_of_the_directory_is_not_deleted(fullbore, runs, tmp_path
     assert other.exists() and (runs / "notes.fbr").exists()
 
 
+def test_a_word_that_may_mean_another_run_deletes_none(fullbore, runs):
+    """The same call twice, a variable of a shell that is not set, the beginning of an id, a name of two runs."""
+    assert fullbore.call("run", "-o", runs, "--quiet", "--name", "win", "--", "true").code == 0
+    first = unnamed(runs)[0]
+    longer = [f"{first}-{number}" for number in (2, 3)]
+    for old, new in zip(unnamed(runs)[1:], longer):
+        (runs / f"{old}.fbr").rename(runs / f"{new}.fbr")
+    assert fullbore.call("runs", "-o", runs, "--delete", longer[1], "--yes").code == 0
+    assert fullbore.call("runs", "-o", runs, "--delete", first, "--yes").code == 0
+    left = names(runs)
+    assert longer[0] in left and len(left) == 3
+    for word in (first, "", longer[0][:-1], "win"):
+        assert fullbore.call("runs", "-o", runs, "--delete", word, "--yes").code == 2, word
+    assert names(runs) == left
+    one = next(each for each in left if each.endswith("win"))
+    assert fullbore.call("runs", "-o", runs, "--delete", one, "--yes").code == 0
+    assert fullbore.call("runs", "-o", runs, "--delete", "last", "--yes").code == 0
+    assert len(names(runs)) == 1
+
+
 @pytest.mark.parametrize("answer", ["y", "n", ""])
 def test_on_a_terminal_it_asks_first(fullbore, runs, answer):
     terminal, end = pty.openpty()
@@ -101,7 +121,13 @@ def test_on_a_terminal_it_asks_first(fullbore, runs, answer):
 
 @pytest.mark.parametrize(
     "flags",
-    [["--prune"], ["--prune", "--older-than", "soon"], ["--older-than", "3d"], ["--prune", "--delete", "x"]],
+    [
+        ["--prune"],
+        ["--prune", "--older-than", "soon"],
+        ["--prune", "--older-than", "0"],
+        ["--older-than", "3d"],
+        ["--prune", "--delete", "x"],
+    ],
 )
 def test_what_does_not_say_what_to_delete_is_refused(fullbore, runs, flags):
     assert fullbore.call("runs", "-o", runs, *flags, "--yes").code == 2

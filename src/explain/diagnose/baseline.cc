@@ -30,16 +30,14 @@ Group LogarithmsOf(const std::vector<double>& values) {
 
 }  // namespace
 
-std::optional<double> UndisturbedPace(const record::Recording& recording, const Diagnosis& diagnosis) {
+std::optional<double> GainUndisturbed(const record::Recording& recording, const Diagnosis& diagnosis) {
   const record::Stage* judged = JudgedStage(recording, diagnosis.stage);
   if (!judged || diagnosis.steps_per_s <= 0) return std::nullopt;
   const View view(recording, *judged);
   if (!view.HasSteps() || view.lead().steady.size() < kFewestSteps) return std::nullopt;
   std::vector<double> wall_ns;
   for (const record::Step* step : view.lead().steady) wall_ns.push_back(static_cast<double>(step->wall_ns));
-  const double steps_per_s = 1e9 / Quantile(std::move(wall_ns), kUndisturbed);
-  return diagnosis.samples_per_s ? steps_per_s * *diagnosis.samples_per_s / diagnosis.steps_per_s
-                                 : steps_per_s;
+  return 1e9 / Quantile(std::move(wall_ns), kUndisturbed) / diagnosis.steps_per_s;
 }
 
 std::optional<Ratio> RatioOfStarts(const std::vector<double>& before, const std::vector<double>& after,

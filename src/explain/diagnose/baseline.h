@@ -18,9 +18,9 @@ namespace fullbore::diagnose {
 
 inline constexpr size_t kFewestStarts = 3;
 
-// Samples (or, where they are not known, steps) per second, if every step took as long as the slowest of the fastest
-// fiftieth. Nothing where fewer than two hundred steps are known.
-std::optional<double> UndisturbedPace(const record::Recording& recording, const Diagnosis& diagnosis);
+// How many times as fast the run would have been, if every step had taken as long as the slowest of the fastest fiftieth:
+// times its throughput, in whatever it is counted, that is the pace. Nothing where fewer than two hundred steps are known.
+std::optional<double> GainUndisturbed(const record::Recording& recording, const Diagnosis& diagnosis);
 
 // Which quantile of Student's t makes the interval: of how many figures all are to hold in 95 %.
 using StudentT = double (*)(size_t degrees_of_freedom);

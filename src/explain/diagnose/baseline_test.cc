@@ -72,7 +72,9 @@ TEST(BaselineTest, TwoFiguresAreAskedMoreOfThanOne) {
 
 std::optional<double> PaceOf(int64_t steps, const std::function<MadeStep(int64_t)>& shape) {
   const record::Recording run = MadeRun({MadeRank(0, steps, shape)});
-  return UndisturbedPace(run, Diagnose(run));
+  const Diagnosis diagnosis = Diagnose(run);
+  const auto gain = GainUndisturbed(run, diagnosis);
+  return gain ? std::optional(*gain * diagnosis.steps_per_s) : std::nullopt;
 }
 
 // As neighbours do it who slow three of four steps.

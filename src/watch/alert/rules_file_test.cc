@@ -8,7 +8,9 @@
 namespace fullbore::watch {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 RuleSet Parsed(const std::string& text) {
@@ -58,6 +60,15 @@ TEST(RulesFileTest, EveryReceiverIsShownWithoutWhatOpensIt) {
     const RuleSet set =
         Parsed(AnAlert("run = \"failed\"\nnotify = [\"" + kind + ":https://u:p@h.example/a/s3cr3t?t=1\"]"));
     EXPECT_EQ(Shown(set.rules.at(0).notify.at(0)), kind + ":https://***@h.example/***");
+  }
+}
+
+TEST(RulesFileTest, AMisspeltReceiverIsNamedWithoutWhatOpensIt) {
+  for (const char* target :
+       {"slak:https://h.example/a/s3cr3t", "slack:h.example/s3cr3t", "h.example/s3cr3t"}) {
+    const auto set = ParseRules(AnAlert("run = \"failed\"\nnotify = [\"" + std::string(target) + "\"]"), "f");
+    ASSERT_FALSE(set);
+    EXPECT_THAT(set.error().text, AllOf(HasSubstr("neither log"), Not(HasSubstr("s3cr3t"))));
   }
 }
 

@@ -99,10 +99,10 @@ class Logged:
             metric.held = point
             return
         metric.thinned += metric.held is not None
+        metric.held = None
         self.give(metric, point, now)
 
     def give(self, metric: Metric, point: tuple[Any, ...], now: int) -> None:
-        metric.held = None
         self.begin = self.begin or now
         metric.due = now + (FINE_NS if now - self.begin < FINE_FOR_NS else LATER_NS)
         self.waiting.append(point)
@@ -113,14 +113,26 @@ class Logged:
         for metric in tuple(self.metrics.values()):
             point = metric.held
             if point is not None and (is_last or now >= metric.due):
+                if metric.held is point:  # else the script has logged a newer one meanwhile
+                    metric.held = None
                 self.give(metric, point, now)
-        while self.waiting:
-            points = [self.waiting.popleft() for _ in range(min(MOST_IN_A_LINE, len(self.waiting)))]
+        while points := self.some_waiting():
             hook.say("logged", points=points)
         if self.changed:
             self.changed = False
             hook.fact("logged", self.about())
             hook.fact("logged_left_out", len(self.left_out) or None)
+
+    def some_waiting(self) -> list[tuple[Any, ...]]:
+        """Takes them. At the process's end its main thread does so too: by then, another may have taken the last."""
+        points: list[tuple[Any, ...]] = []
+        try:
+            while len(points) < MOST_IN_A_LINE:
+                points.append(self.waiting.popleft())
+        except IndexError as error:
+            if is_the_scripts(error):
+                raise
+        return points
 
     def about(self) -> dict[str, Any]:
         return {name: metric.about() for name, metric in tuple(self.metrics.items())}

@@ -99,7 +99,7 @@ def of_mlflow_metric(
 
 
 def of_mlflow_batch(client: Any, run_id: Any, metrics: Any = (), *_: Any, **__: Any) -> Given | None:
-    if not metrics:
+    if not isinstance(metrics, (list, tuple)) or not metrics:  # what can be gone through only once is the script's
         return None
     return [(metric.key, metric.value) for metric in metrics], metrics[-1].step
 

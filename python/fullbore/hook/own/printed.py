@@ -1,8 +1,8 @@
 """Metrics that the script prints: "loss=0.41", "loss: 0.41", {'loss': 0.41}, "loss 0.41".
 
 What is printed goes where it went: standard output stays the object that it was, and its `write` looks at each line
-afterwards. A number counts where it has a decimal point or an exponent, and its name comes for the second time: what is
-printed once is a setting.
+afterwards, as long as that costs a small part of the time. A number counts where it has a decimal point or an exponent,
+and its name comes for the second time: what is printed once is a setting.
 """
 
 from __future__ import annotations
@@ -14,13 +14,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..core.interrupts import is_the_scripts
-from ..core.runtime import get_ident, guarded, hook
+from ..core.runtime import clock, get_ident, guarded, hook
 from . import logged
 from .loggers import INSIDE
 
 LOGGER = "print"
 LONGEST = 300  # characters; a longer line is a table or a dump
+TOO_LONG = " " * (LONGEST + 1)
+MOST_AT_ONCE = 20_000  # characters; of a longer text, a dump, only the end is looked at
 MOST_NAMES = 1000  # printed once
+# Of the time since the first line: what it may cost to look at lines, and what at once. Those beyond are not looked at.
+BUDGET, BURST_NS = 0.005, 50_000_000
 OF = r"(?:(?:train|training|val|valid|validation|test|eval)[ _/-])?"  # "train loss 0.41, val loss 0.52"
 NAME = rf"""(?:(?<![\w'"./-])["']?({OF}[A-Za-z][\w./-]{{0,40}})["']?\s*[=:]|\b({OF}\w{{0,20}}loss))\s*"""
 NUMBER = r"([-+]?(?:\d+\.\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|\d+[eE][-+]?\d+)|nan|[-+]?inf)(?=[\s,;|)\]}%]|$)"
@@ -32,9 +36,15 @@ class Printed:
     def __init__(self) -> None:
         self.begun = ""  # of the line that is not over yet
         self.once: set[str] = set()
+        self.since = self.spent_ns = self.pauses_until = 0
 
     def note(self, text: str) -> None:
         """A line may come in pieces, as print() writes its arguments, and in the midst of another thread's."""
+        if self.pauses_until and clock() < self.pauses_until:
+            self.begun = TOO_LONG  # whatever is left of that line
+            return
+        if len(text) > MOST_AT_ONCE:
+            text = "\n" + text[-MOST_AT_ONCE:].partition("\n")[2]
         if "\n" not in text:
             self.begun = (self.begun + text)[: LONGEST + 1]
             return
@@ -43,7 +53,17 @@ class Printed:
         self.begun = lines.pop()[: LONGEST + 1]
         for line in lines:
             if len(line) <= LONGEST and "\r" not in line:  # a progress bar says everything many times
-                self.note_line(line)
+                if "=" in line or ":" in line or "loss" in line:
+                    self.note_in_time(line)
+
+    def note_in_time(self, line: str) -> None:
+        begin = clock()
+        if begin < self.pauses_until:
+            return
+        self.note_line(line)
+        self.since = self.since or begin
+        self.spent_ns += clock() - begin
+        self.pauses_until = self.since + int((self.spent_ns - BURST_NS) / BUDGET)
 
     def note_line(self, line: str) -> None:
         metrics = {name: value for name, value in metrics_in(line) if self.is_repeated(name)}
@@ -60,8 +80,6 @@ class Printed:
 
 
 def metrics_in(line: str) -> Iterator[tuple[str, float]]:
-    if not ("=" in line or ":" in line or "loss" in line):
-        return
     for found in METRIC.finditer(line):
         yield found.group(1) or found.group(2), float(found.group(3))
 
