@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pathlib
 import types
+import warnings
 
 import pytest
 from hook_package import load
@@ -59,6 +60,24 @@ def tensors(torch):
 def test_what_shares_memory_counts_once_and_other_devices_do_not():
     torch = pytest.importorskip("torch")
     assert memory.by_type(tensors(torch), torch.device("cpu"), set()) == {"float32": 400, "float16": 10}
+
+
+def test_an_optimizer_that_calls_itself_empty_is_weighed_and_no_gradient_is_asked_of_what_is_computed():
+    torch = pytest.importorskip("torch")
+
+    class Empty(torch.optim.SGD):
+        def __len__(self):
+            return 0
+
+    weight = torch.nn.Parameter(torch.zeros(8))
+    optimizer, known = Empty([weight], lr=0.1), memory.held.Held()
+    known.note(optimizer)
+    model = torch.nn.Module()
+    model.parameters = lambda: [weight * 2]  # as a wrapper that makes its weights may say
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = memory.weighed(known.alive(), [model], torch.device("cpu"))
+    assert found["weights"] == {"float32": 64} and found["gradients"] == {}
 
 
 def test_states_keep_their_names_however_deep_they_lie():

@@ -89,8 +89,7 @@ class Memory:
         self.say()
 
     def weigh(self, stats: Any, device: Any) -> None:
-        alive = [optimizer for optimizer in (known() for known in held.held.optimizers.values()) if optimizer]
-        self.about.update(facts.ask(lambda: weighed(alive, held.called_in_training(), device)) or {})
+        self.about.update(facts.ask(lambda: weighed(held.held.alive(), held.called_in_training(), device)) or {})
         self.about.update(facts.ask(lambda: of_driver(int(stats.get("reserved_bytes.all.current", 0)), device)) or {})
 
     def say(self, under_way: Size | None = None) -> None:
@@ -145,7 +144,8 @@ def weighed(optimizers: Iterable[Any], modules: Iterable[Any], device: Any) -> d
     seen: set[int] = set()
     parameters = list(parameters_of(optimizers, modules))
     weights = by_type((*parameters, *(each for module in modules for each in module.buffers())), device, seen)
-    gradients = by_type((each.grad for each in parameters if each.grad is not None), device, seen)
+    leaves = (each for each in parameters if each.is_leaf)  # of others, torch warns whoever asks for their gradient
+    gradients = by_type((each.grad for each in leaves if each.grad is not None), device, seen)
     states: dict[str, ByType] = {}
     for optimizer in optimizers:
         for state in optimizer.state.values():
