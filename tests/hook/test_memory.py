@@ -108,6 +108,28 @@ def test_of_too_many_peaks_every_second_stays_and_the_last():
     assert kept == [*range(0, memory.MOST_PEAKS, 2), memory.MOST_PEAKS]
 
 
+def calls_in_a_step(count):
+    torch = pytest.importorskip("torch")
+    looks, cell = memory.Memory(), torch.nn.Linear(4, 4)
+    looks.peaks = {memory.Size(2, 0, 8): [1000, 0]}
+    for _ in range(count):
+        looks.look(cell, (torch.zeros(2, 4),), {})
+    return looks
+
+
+def test_a_network_that_the_script_unrolls_has_no_batch_and_is_looked_at_no_more():
+    micro_batches, unrolled = calls_in_a_step(memory.MOST_CALLS), calls_in_a_step(memory.MOST_CALLS + 1)
+    assert not micro_batches.over and micro_batches.largest == (2, 0, 8) and micro_batches.peaks
+    assert unrolled.over and unrolled.largest is None and not unrolled.peaks
+
+
+def test_calls_are_counted_from_step_to_step(monkeypatch):
+    looks = calls_in_a_step(memory.MOST_CALLS)
+    monkeypatch.setattr(memory.hook, "steps", memory.hook.steps + 1)
+    looks.count_call()
+    assert not looks.over
+
+
 def test_a_call_that_cannot_be_looked_at_ends_the_looks_and_nothing_else(monkeypatch):
     looks = memory.Memory()
 

@@ -19,6 +19,7 @@ from . import facts, forward, held, tokens
 
 FIRST_STEPS = 3  # states of the optimizer are made by the first
 MOST_PEAKS = 32
+MOST_CALLS = 64  # of outermost modules in a step: more are a network unrolled by the script, and none is of its batch
 STATE_DEPTH = 3
 
 ByType = dict[str, int]  # bytes by the type of a number
@@ -42,12 +43,14 @@ class Memory:
         self.peak = 0
         self.peaks: dict[Size, list[int]] = {}  # the peak, and in which step
         self.about: dict[str, Any] = {}  # what is said
+        self.step = self.calls = 0  # so many calls in this step
         self.over = False
 
     # ---- Calls ----
 
     def look(self, module: Any, args: Any, kwargs: Any) -> None:
         """At what an outermost module is called with, in training."""
+        self.count_call()
         if self.over:
             return
         if self.follows and forward.forward is not None:
@@ -58,6 +61,13 @@ class Memory:
             if is_the_scripts(error):
                 raise
             self.over = True
+
+    def count_call(self) -> None:
+        if self.step != hook.steps:
+            self.step, self.calls = hook.steps, 0
+        self.calls += 1
+        if self.calls > MOST_CALLS and not self.over:
+            self.over, self.largest, self.peaks = True, None, {}
 
     def note_call(self, size: Size | None) -> None:
         if size is None or not is_larger(size, self.largest):
