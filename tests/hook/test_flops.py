@@ -192,6 +192,32 @@ print("COUNTED 0")"""
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("beside", ["nn.Conv1d(8, 64, 9, padding=4)", "Own()"])
+def test_of_what_is_no_product_it_is_not_told_what_is_in_vain(newest, beside):
+    lines = f"""class Own(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(64, 8) / 8)
+    def forward(self, x):
+        return self.weight @ x
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.out, self.aside = {beside}, nn.Linear(64, 4), nn.Linear(64, 4)
+    def forward(self, x):
+        x = self.body(x).mean(2)
+        return self.out(x) + self.aside(x)
+model = Net()
+optimizer = torch.optim.SGD([*model.body.parameters(), *model.out.parameters()], lr=1e-4)
+x = torch.randn(4, 8, 128)
+for step in range(12):
+    optimizer.zero_grad(); model(x).square().mean().backward(); optimizer.step()
+print("COUNTED 0")"""
+    said, _ = said_of(newest, lines)
+    assert "in_vain" not in said and said["unknown"] == (["Own"] if beside == "Own()" else [])
+
+
+@pytest.mark.long
 def test_groups_of_channels_are_convolved_apart(newest):
     """By hand: PyTorch counts the gradients of such weights as if there were no groups."""
     said, _ = said_of(newest, "train(nn.Conv2d(16, 32, 3, padding=1, groups=4), torch.randn(ROWS, 16, 8, 8))")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pathlib
 import types
+import warnings
 
 import pytest
 from hook_package import load
@@ -61,6 +62,24 @@ def test_what_shares_memory_counts_once_and_other_devices_do_not():
     assert memory.by_type(tensors(torch), torch.device("cpu"), set()) == {"float32": 400, "float16": 10}
 
 
+def test_an_optimizer_that_calls_itself_empty_is_weighed_and_no_gradient_is_asked_of_what_is_computed():
+    torch = pytest.importorskip("torch")
+
+    class Empty(torch.optim.SGD):
+        def __len__(self):
+            return 0
+
+    weight = torch.nn.Parameter(torch.zeros(8))
+    optimizer, known = Empty([weight], lr=0.1), memory.held.Held()
+    known.note(optimizer)
+    model = torch.nn.Module()
+    model.parameters = lambda: [weight * 2]  # as a wrapper that makes its weights may say
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = memory.weighed(known.alive(), [model], torch.device("cpu"))
+    assert found["weights"] == {"float32": 64} and found["gradients"] == {}
+
+
 def test_states_keep_their_names_however_deep_they_lie():
     torch = pytest.importorskip("torch")
     state = {"step": 3, "exp_avg": torch.zeros(2), "factors": [torch.zeros(3), {"inner": torch.zeros(4)}]}
@@ -87,6 +106,28 @@ def test_of_too_many_peaks_every_second_stays_and_the_last():
     peaks = {memory.Size(1, 0, size): [size, size] for size in range(memory.MOST_PEAKS + 1)}
     kept = [size.elements for size in memory.thinned(peaks)]
     assert kept == [*range(0, memory.MOST_PEAKS, 2), memory.MOST_PEAKS]
+
+
+def calls_in_a_step(count):
+    torch = pytest.importorskip("torch")
+    looks, cell = memory.Memory(), torch.nn.Linear(4, 4)
+    looks.peaks = {memory.Size(2, 0, 8): [1000, 0]}
+    for _ in range(count):
+        looks.look(cell, (torch.zeros(2, 4),), {})
+    return looks
+
+
+def test_a_network_that_the_script_unrolls_has_no_batch_and_is_looked_at_no_more():
+    micro_batches, unrolled = calls_in_a_step(memory.MOST_CALLS), calls_in_a_step(memory.MOST_CALLS + 1)
+    assert not micro_batches.over and micro_batches.largest == (2, 0, 8) and micro_batches.peaks
+    assert unrolled.over and unrolled.largest is None and not unrolled.peaks
+
+
+def test_calls_are_counted_from_step_to_step(monkeypatch):
+    looks = calls_in_a_step(memory.MOST_CALLS)
+    monkeypatch.setattr(memory.hook, "steps", memory.hook.steps + 1)
+    looks.count_call()
+    assert not looks.over
 
 
 def test_a_call_that_cannot_be_looked_at_ends_the_looks_and_nothing_else(monkeypatch):

@@ -85,13 +85,25 @@ def test_a_pipe_of_processes_is_a_queue():
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
-    """A server that takes its time."""
+    """A server that takes its time: before it answers, or within its answer."""
+
+    protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
+        if self.path == "/slowly":
+            return self.answer_in_pieces()
         time.sleep(0.05)
         self.send_response(200)
+        self.send_header("Content-Length", "1")
         self.end_headers()
         self.wfile.write(b"1")
+
+    def answer_in_pieces(self) -> None:
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        time.sleep(0.05)
+        self.wfile.write(b"1\r\n1\r\n0\r\n\r\n")
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
@@ -149,10 +161,33 @@ def test_an_answer_after_the_step_is_one_to_a_report_or_an_upload(url):
     assert (does(seen), most(seen, "feeds")) == (act.NETWORK, stacks.NOTHING)
 
 
-def test_a_download_is_no_answer_of_a_process_that_works_for_us(url, monkeypatch):
+def in_lines(url: str) -> None:
+    for _ in urllib.request.urlopen(url):
+        pass
+
+
+def in_pieces(url: str) -> None:
+    requests = pytest.importorskip("requests")
+    for _ in requests.get(url, stream=True).iter_content(None):
+        pass
+
+
+@pytest.mark.parametrize("get", [lambda url: urllib.request.urlopen(url).read(), in_lines, in_pieces])
+@pytest.mark.parametrize("path", ["/generate", "/slowly"])
+def test_a_download_is_no_answer_of_a_process_that_works_for_us(url, monkeypatch, get, path):
     monkeypatch.setattr(stacks, "THIS_MACHINE", ("127.9.",))
-    seen = before(lambda: urllib.request.urlopen(url).read())
+    seen = before(lambda: get(url.replace("/generate", path)))
     assert (does(seen), most(seen, "feeds")) == (act.NETWORK, stacks.NOTHING)
+
+
+def test_a_server_that_requests_asks_is_named(url):
+    requests = pytest.importorskip("requests")
+    assert most(before(lambda: requests.post(url, b"prompts")), "peer") == url.split("/")[2]
+
+
+def test_the_pieces_of_an_answer_on_this_machine_feed_the_step(url):
+    seen = before(lambda: in_pieces(url.replace("/generate", "/slowly")))
+    assert (does(seen), most(seen, "feeds")) == (act.NETWORK, stacks.FROM_PROCESS)
 
 
 @needs_columns

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -98,6 +99,32 @@ def test_results_of_a_pool_feed_the_loop():
         seen = training.sampled()
         gate.set()
     assert (does(seen), most(seen, "feeds")) == (act.FUTURE, stacks.ITERATOR)
+
+
+class Slow:
+    """A dataset whose samples take a while."""
+
+    def __len__(self) -> int:
+        return 1000
+
+    def __getitem__(self, index: int) -> int:
+        time.sleep(0.02)
+        return index
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("wrap", [iter, lambda loader: zip(loader, range(1000))])
+def test_the_processes_of_a_dataloader_are_no_other_process_that_is_waited_for(wrap):
+    data = pytest.importorskip("torch.utils.data")
+
+    def train(training: Training) -> None:
+        items = wrap(data.DataLoader(Slow(), batch_size=4, num_workers=1))
+        while not training.over:
+            next(items)
+            training.step()
+
+    seen = Training(train).sampled()
+    assert seen and stacks.FROM_PROCESS not in {sample.feeds for sample in seen}
 
 
 # ---- the line ----

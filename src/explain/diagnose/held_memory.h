@@ -17,6 +17,7 @@ struct BatchSize {
   double width = 0;  // tokens of a row; 0 where it is no matrix of tokens
   double elements = 0;
 
+  bool operator==(const BatchSize&) const = default;
   BatchSize WithRows(double other) const { return {other, width, elements / rows * other}; }
   BatchSize WithWidth(double other) const { return {rows, other, elements / width * other}; }
 };

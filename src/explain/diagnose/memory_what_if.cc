@@ -76,13 +76,13 @@ int64_t Most(double limit, Fits fits) {
   return low;
 }
 
-// The rank whose batch was under way. Of several that were, the one with the largest.
-std::optional<HeldMemory> RankUnderWay(const View& view) {
+// What was under way. Which of several ranks was refused is not told: then only what was under way on all of them.
+std::optional<HeldMemory> UnderWay(const View& view) {
   std::optional<HeldMemory> found;
   for (const record::RankInfo& rank : view.stage().ranks) {
     auto held = HeldMemoryOf(rank);
-    if (!held || !held->under_way) continue;
-    if (!found || held->under_way->elements > found->under_way->elements) found = std::move(held);
+    if (!held || !held->under_way || (found && found->under_way != held->under_way)) return std::nullopt;
+    if (!found) found = std::move(held);
   }
   return found;
 }
@@ -126,7 +126,7 @@ MemoryWhatIf WhatIfOf(const record::Recording& recording, const std::string& sta
 }
 
 std::optional<FittingBatch> FittingBatchOf(const View& view, const RefusedMemory& refused) {
-  const auto held = RankUnderWay(view);
+  const auto held = UnderWay(view);
   const auto curve = held ? PeakCurve::Through(*held) : std::nullopt;
   if (!curve || curve->sizes() < kRefutable || !refused.allocated || !refused.free) return std::nullopt;
   const double room = *refused.allocated + *refused.free;  // what lies in pieces is left out

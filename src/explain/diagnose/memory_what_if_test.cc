@@ -117,6 +117,13 @@ TEST(FittingBatchTest, IsNotSaidOfTooFewSizes) {
   EXPECT_FALSE(Fitting(ARunWithPeaks(kOneSize, kUnderWay)));
 }
 
+TEST(FittingBatchTest, OfSeveralRanksIsSaidOfWhatAllOfThemComputed) {
+  const ARun larger = ARunWithPeaks(kThreeSizes, kUnderWay), usual = ARunWithPeaks(kThreeSizes);
+  EXPECT_TRUE(Fitting(ARun(larger).Beside(larger)));
+  EXPECT_FALSE(Fitting(ARun(larger).Beside(usual))) << "the other one may have been refused";
+  EXPECT_FALSE(Fitting(ARun(usual).Beside(larger)));
+}
+
 TEST(FittingBatchTest, IsNotSaidWhereTheBatchWasNoLargerThanOthers) {
   EXPECT_FALSE(Fitting(ARunWithPeaks(kThreeSizes)));
 }

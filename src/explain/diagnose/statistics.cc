@@ -126,11 +126,10 @@ double Quantile(std::vector<double> values, double q) {
   return values[low] + (values[high] - values[low]) * (at - static_cast<double>(low));
 }
 
-// Cornish-Fisher expansion of the t quantile around the normal one (Abramowitz and Stegun, 26.7.5), accurate
-// to 0.5 % from 3 degrees of freedom on.
 namespace {
 
-// By expansion from the normal quantile `z`, for three degrees of freedom or more.
+// Cornish-Fisher expansion of the t quantile around the normal one, `z` (Abramowitz and Stegun, 26.7.5): right to 0.8 %
+// where it is asked for.
 double StudentFrom(double z, size_t degrees_of_freedom) {
   const auto v = static_cast<double>(std::max<size_t>(degrees_of_freedom, 1));
   const double g1 = (std::pow(z, 3) + z) / 4;

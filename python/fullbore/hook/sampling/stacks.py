@@ -94,7 +94,7 @@ def read(stack: Sequence[Level], loop: Loop) -> Sample | None:
         return Sample(file, line, inside.at.code.co_name, "", inside.activity, NOTHING)
     inner, own = loop.split(stack)
     doing = activity_of(inner, own, stack[0])
-    feeds = feeds_of(doing, own, loop)
+    feeds = feeds_of(doing, inner, own, loop)
     file, line = user.place()
     function, library = user.code.co_name, ""
     if own is not None and (id(user.code), user.line) in loop.user_lines:
@@ -106,8 +106,8 @@ def read(stack: Sequence[Level], loop: Loop) -> Sample | None:
     return Sample(file, line, function, library, doing.activity, feeds, peer)
 
 
-def feeds_of(doing: Doing, own: Level | None, loop: Loop) -> int:
-    from_process = doing.receives == act.FROM_PROCESS and not is_download(doing.at)
+def feeds_of(doing: Doing, inner: Sequence[Level], own: Level | None, loop: Loop) -> int:
+    from_process = doing.receives == act.FROM_PROCESS and not is_download(inner)
     if from_process and own is not None and loop.is_before_its_step(own):
         return FROM_PROCESS
     if own is not None and doing.activity not in NOT_DATA and advances(own, loop):
@@ -177,21 +177,33 @@ def waits_for_descriptors(at: Level | None) -> bool:
     return len(member(selector, "_fd_to_key") or ()) > 1
 
 
-def of_connection(at: Level | None, name: str) -> Any:
-    """Of the connection or the answer of http.client, which most clients use that wait in the calling thread."""
-    return member(local(at.frame, "self"), name) if at is not None and at.code.co_argcount else None
+def self_of(at: Level) -> Any:
+    return local(at.frame, "self") if at.code.co_argcount else None
+
+
+def host_of(connection: Any) -> str:
+    """Of http.client, which most clients use that wait in the calling thread. That of urllib3 computes `host`."""
+    host = member(connection, "host") or member(connection, "_dns_host")
+    return host if isinstance(host, str) else ""
 
 
 def peer_of(at: Level | None) -> str:
-    host, port = of_connection(at, "host"), of_connection(at, "port")
-    return f"{host}:{port}" if isinstance(host, str) and isinstance(port, int) else ""
+    connection = self_of(at) if at is not None else None
+    host, port = host_of(connection), member(connection, "port")
+    return f"{host}:{port}" if host and isinstance(port, int) else ""
 
 
-def is_download(at: Level | None) -> bool:
-    """Who only gets something from another machine is not answered by what works for this training."""
-    host = of_connection(at, "host")
-    here = isinstance(host, str) and host.startswith(THIS_MACHINE)
-    return of_connection(at, "_method") == "GET" and not here
+def is_download(inner: Iterable[Level]) -> bool:
+    """Who only gets something from another machine is not answered by what works for this training. The connection, the
+    answer, or urllib3's around it says so: which of them waits is as the body is sent, in pieces or in one."""
+    gets = False
+    for at in inner:
+        this = self_of(at)
+        host = host_of(this) or host_of(member(this, "_connection"))
+        if host.startswith(THIS_MACHINE):
+            return False
+        gets = gets or "GET" in (member(this, "_method"), member(member(this, "_original_response"), "_method"))
+    return gets
 
 
 def advances(own: Level, loop: Loop) -> bool:

@@ -23,7 +23,7 @@ from . import forward, held, tokens
 
 MOST_PROJECTIONS = 8  # of one attention: more is a model that is called one
 LEAST_PROJECTION = 0.15  # of the largest: queries, keys and values by one layer are three times as large as the outputs
-LEAST_UNKNOWN = 0.01  # of the weights: less than that may be of whatever module it likes
+LEAST_UNKNOWN = 0.01  # of the weights, or the operations: less than that may be of whatever module it likes
 MOST_NAMES = 3
 
 
@@ -178,15 +178,17 @@ class Count:
         total = self.others + squares + sum(operations for _, operations in linear)
         if total <= 0:
             return None
-        found = {"step": round(total), "unknown": self.names_of_unknown(), **self.about_backward()}
+        unknown = self.names_of_unknown()
+        found = {"step": round(total), "unknown": unknown, **({} if unknown else self.about_backward(total))}
         if lookup is None:
             return found
         positions = lookup[0] * lookup[1]
         of_tokens = sum(operations for at, operations in linear if at == positions)
         return {**found, "of_tokens": round(of_tokens), "of_squares": round(squares), "width": lookup[1]}
 
-    def about_backward(self) -> dict[str, int]:
-        """Of the products and attentions: the backward pass, what it computes again, and what of it is in vain."""
+    def about_backward(self, total: float) -> dict[str, int]:
+        """Of the products and attentions: the backward pass, what it computes again, and what of it is in vain, unless
+        other operations have a part of it."""
         parts = {"again": 0.0, "backward": 0.0, "in_vain": 0.0}
         trained = min((before for ident, before in self.owners if ident in held.held.parameters), default=0)
         for number, each in enumerate(self.products):
@@ -200,6 +202,8 @@ class Count:
             parts["again"] += (each.operations - backward) * each.again
             parts["backward"] += backward
             parts["in_vain"] += backward * (each.begin < trained)
+        if self.others > LEAST_UNKNOWN * total:
+            del parts["in_vain"]
         return {name: round(part) for name, part in parts.items() if part > 0}
 
     def names_of_unknown(self) -> list[str]:

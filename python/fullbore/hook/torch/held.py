@@ -113,10 +113,13 @@ class Held:
         elif "unused_gradients" in hook.facts:
             hook.fact("unused_gradients", {})
 
+    def alive(self) -> list[Any]:
+        """The optimizers, for the moment: whoever keeps them would keep the parameters."""
+        return [optimizer for optimizer in (known() for known in self.optimizers.values()) if optimizer is not None]
+
     def size(self) -> int:
         """How many parameters the optimizers hold and train."""
-        alive = [optimizer for optimizer in (known() for known in self.optimizers.values()) if optimizer is not None]
-        groups = [group for optimizer in alive for group in optimizer.param_groups]
+        groups = [group for optimizer in self.alive() for group in optimizer.param_groups]
         trained = (each for group in groups for each in group["params"] if each.requires_grad)
         return sum(each.numel() for each in trained if not forward.is_lazy(each))
 

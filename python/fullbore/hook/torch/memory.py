@@ -19,6 +19,7 @@ from . import facts, forward, held, tokens
 
 FIRST_STEPS = 3  # states of the optimizer are made by the first
 MOST_PEAKS = 32
+MOST_CALLS = 64  # of outermost modules in a step: more are a network unrolled by the script, and none is of its batch
 STATE_DEPTH = 3
 
 ByType = dict[str, int]  # bytes by the type of a number
@@ -42,12 +43,14 @@ class Memory:
         self.peak = 0
         self.peaks: dict[Size, list[int]] = {}  # the peak, and in which step
         self.about: dict[str, Any] = {}  # what is said
+        self.step = self.calls = 0  # so many calls in this step
         self.over = False
 
     # ---- Calls ----
 
     def look(self, module: Any, args: Any, kwargs: Any) -> None:
         """At what an outermost module is called with, in training."""
+        self.count_call()
         if self.over:
             return
         if self.follows and forward.forward is not None:
@@ -58,6 +61,13 @@ class Memory:
             if is_the_scripts(error):
                 raise
             self.over = True
+
+    def count_call(self) -> None:
+        if self.step != hook.steps:
+            self.step, self.calls = hook.steps, 0
+        self.calls += 1
+        if self.calls > MOST_CALLS and not self.over:
+            self.over, self.largest, self.peaks = True, None, {}
 
     def note_call(self, size: Size | None) -> None:
         if size is None or not is_larger(size, self.largest):
@@ -89,8 +99,7 @@ class Memory:
         self.say()
 
     def weigh(self, stats: Any, device: Any) -> None:
-        alive = [optimizer for optimizer in (known() for known in held.held.optimizers.values()) if optimizer]
-        self.about.update(facts.ask(lambda: weighed(alive, held.called_in_training(), device)) or {})
+        self.about.update(facts.ask(lambda: weighed(held.held.alive(), held.called_in_training(), device)) or {})
         self.about.update(facts.ask(lambda: of_driver(int(stats.get("reserved_bytes.all.current", 0)), device)) or {})
 
     def say(self, under_way: Size | None = None) -> None:
@@ -145,7 +154,8 @@ def weighed(optimizers: Iterable[Any], modules: Iterable[Any], device: Any) -> d
     seen: set[int] = set()
     parameters = list(parameters_of(optimizers, modules))
     weights = by_type((*parameters, *(each for module in modules for each in module.buffers())), device, seen)
-    gradients = by_type((each.grad for each in parameters if each.grad is not None), device, seen)
+    leaves = (each for each in parameters if each.is_leaf)  # of others, torch warns whoever asks for their gradient
+    gradients = by_type((each.grad for each in leaves if each.grad is not None), device, seen)
     states: dict[str, ByType] = {}
     for optimizer in optimizers:
         for state in optimizer.state.values():

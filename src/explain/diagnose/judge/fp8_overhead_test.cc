@@ -35,6 +35,14 @@ record::RooflineOperator AProduct(double m, double k, double n, int64_t device_m
   return product;
 }
 
+record::KernelStats AKernel(const char* name, int64_t count, int64_t ms) {
+  record::KernelStats stats;
+  stats.name = name;
+  stats.count = count;
+  stats.sum_ns = ms * kMs;
+  return stats;
+}
+
 // A trace of 10 s of kernels, with one product and so many ms of one other kernel.
 ARun ATraceWith(const record::RooflineOperator& product, const char* kernel, int64_t kernel_ms) {
   ARun run = ATrace();
@@ -45,11 +53,7 @@ ARun ATraceWith(const record::RooflineOperator& product, const char* kernel, int
   roofline.classes = {{"matmul_tensor", 10'000 * kMs, 10'000 * kMs, 0, 0, std::nullopt}};
   roofline.operators = {product};
   run.rank().roofline = roofline;
-  record::KernelStats stats;
-  stats.name = kernel;
-  stats.count = 2000;
-  stats.sum_ns = kernel_ms * kMs;
-  run.rank().tables.emplace().kernels = {stats};
+  run.rank().tables.emplace().kernels = {AKernel(kernel, 2000, kernel_ms)};
   return run;
 }
 
@@ -103,9 +107,20 @@ TEST(Fp8OverheadTest, ScalingBelongsToAsManyCastsAsThereAre) {
   EXPECT_NEAR(FindingIn(diagnosis, "inefficient-kernels")->share, 0.1, 0.002);
 }
 
+constexpr char kAbs[] =
+    "vectorized_elementwise_kernel<4, at::native::AbsFunctor<float>, std::array<char *, 2> >";
+
+TEST(Fp8OverheadTest, SearchesForTheLargestElementAreAsManyAsThereAreCasts) {
+  ARun run = ATraceWith(ASmallProduct(), kCast, 600);
+  run.rank().tables->kernels.push_back(AKernel(kAbs, 4000, 800));
+  const Diagnosis diagnosis = Diagnose(run);
+  ASSERT_THAT(diagnosis, FindsCause("inefficient-kernels", "fp8-overhead"));
+  EXPECT_NEAR(FindingIn(diagnosis, "inefficient-kernels")->share, 0.1, 0.002) << "half of them are a loss's";
+}
+
 TEST(Fp8OverheadTest, IsNotRaisedByKernelsThatDoOtherWork) {
   for (const char* kernel : {"triton_poi_fused_add_mul_3", "sm90_fp8_gemm_1d2d_impl",
-                             "bfloat16_copy_kernel_cuda", "triton_red_fused_max_1"})
+                             "bfloat16_copy_kernel_cuda", "triton_red_fused_max_1", kAbs})
     EXPECT_THAT(Diagnose(ATraceWith(ASmallProduct(), kernel, 1'500)),
                 Not(FindsCause("inefficient-kernels", "fp8-overhead")))
         << kernel;
@@ -128,6 +143,21 @@ TEST(Fp8OverheadTest, IsNotRaisedByALittleOrOnAnUnknownDevice) {
   ARun run = ATraceWith(ASmallProduct(), kCast, 1'500);
   run.rank().roofline->peak_16bit_flops = 0;
   EXPECT_THAT(Diagnose(run), Not(FindsCause("inefficient-kernels", "fp8-overhead")));
+}
+
+// Beside 15 % of the step for FP8, a product in 16 bits that takes so many ms of 10 s and reaches a tenth of its limit.
+Diagnosis BesideABadShape(int64_t device_ms) {
+  ARun run = ATraceWith(ASmallProduct(), kCast, 1'500);
+  record::RooflineOperator bad = AProduct(256, 131072, 512, device_ms, "bfloat16");
+  bad.attainable_ns = 0.1 * static_cast<double>(bad.device_ns);
+  bad.why = {{record::RooflineReason::kMisaligned, "8 blocks for 132 multiprocessors"}};
+  run.rank().roofline->operators.push_back(bad);
+  return Diagnose(run);
+}
+
+TEST(Fp8OverheadTest, IsNoLongerToldWhereOtherShapesCostMuchMore) {
+  EXPECT_THAT(BesideABadShape(2'000), FindsCause("inefficient-kernels", "fp8-overhead"));
+  EXPECT_THAT(BesideABadShape(6'000), FindsCause("inefficient-kernels", "misaligned"));
 }
 
 TEST(Fp8OverheadTest, OnlyTheProductsThatLoseAreNamed) {

@@ -274,6 +274,16 @@ double WithoutCompilation(const RankView& rank) {
   return rank.Ratio(Share::kHostOther) - rank.Ratio(HostOther::kCompilation);
 }
 
+// Largest first. Where samples do not tell whether code without a name takes more than something that has a cure, that one.
+void PutInOrder(std::vector<Part>& parts) {
+  std::ranges::stable_sort(parts, std::greater(), [](const Part& part) { return part.of_step.ratio; });
+  if (parts.empty() || parts.front().kind->removes) return;
+  const double least = parts.front().of_step.low;
+  const auto curable = std::ranges::find_if(
+      parts, [&](const Part& part) { return part.kind->removes && part.of_step.ratio > least; });
+  if (curable != parts.end()) std::rotate(parts.begin(), curable, curable + 1);
+}
+
 std::vector<Part> PartsOf(const View& view, double on_device) {
   const RankView& rank = view.lead();
   std::vector<Part> parts;
@@ -297,8 +307,7 @@ std::vector<Part> PartsOf(const View& view, double on_device) {
       if (part.kind == &KindOf(Activity::kUnknown)) part.kind = &Unseen();
     }
   }
-  std::stable_sort(parts.begin(), parts.end(),
-                   [](const Part& a, const Part& b) { return a.of_step.ratio > b.of_step.ratio; });
+  PutInOrder(parts);
   return parts;
 }
 
@@ -385,11 +394,19 @@ void SayWhatItWouldBring(const Part& part, Finding& finding) {
                   NameOf(place), 1 / (1 - removed)));
 }
 
+// "(6 %, most of it at train.py:70)"
+std::string ShareAndLine(const Part& part) {
+  const std::string at = AtItsLine(part);
+  return fmt::format("({}{})", FormatPercent(part.of_step.ratio), at.empty() ? "" : ", " + at);
+}
+
+void SayAlso(const Part& part, Finding& finding) {
+  ReplaceFullStop(finding.title, fmt::format("; it also {} {}.", part.kind->does, ShareAndLine(part)));
+}
+
 // What the advice is for, where that is not the largest part.
 void NameToo(const Part& part, Finding& finding) {
-  const std::string at = AtItsLine(part);
-  ReplaceFullStop(finding.title, fmt::format("; it also {} ({}{}).", part.kind->does,
-                                             FormatPercent(part.of_step.ratio), at.empty() ? "" : ", " + at));
+  SayAlso(part, finding);
   std::vector<Place> places = PlacesOf(part);
   if (!places.empty()) finding.where.insert(finding.where.begin(), places.front());
 }
@@ -437,20 +454,18 @@ std::optional<Finding> JudgeHostOther(const View& view, Diagnosis& /*diagnosis*/
   const EvidenceBuilder evidence(finding);
   finding.severity = *severity;
   finding.share = share;
-  const Part& largest = parts.front();
-  finding.cause = largest.kind->cause;
-  std::string at = AtItsLine(largest);
-  if (!at.empty()) at = ", " + at;
+  const Part& first = parts.front();
+  finding.cause = first.kind->cause;
   const std::string there =
       on_device > 0 ? fmt::format(", {} on the device", FormatPercent(on_device)) : std::string();
-  finding.title =
-      fmt::format("The loop spends {} of the time{} {}: it {} ({}{}).", FormatPercent(share), there,
-                  largest.kind->on, largest.kind->does, FormatPercent(largest.of_step.ratio), at);
-  finding.where = PlacesOf(largest);
+  finding.title = fmt::format("The loop spends {} of the time{} {}: it {} {}.", FormatPercent(share), there,
+                              first.kind->on, first.kind->does, ShareAndLine(first));
+  if (parts.size() > 1 && parts[1].of_step.ratio > first.of_step.ratio) SayAlso(parts[1], finding);
+  finding.where = PlacesOf(first);
   if (finding.where.empty()) finding.where = view.HottestLines(Share::kHostOther);
   Promise(view, parts, finding);
   AddEvidence(view, parts, evidence);
-  if (const std::string option = OptionOf(largest.library, largest.kind->cause); !option.empty()) {
+  if (const std::string option = OptionOf(first.library, first.kind->cause); !option.empty()) {
     finding.fix.insert(finding.fix.begin(), option);
   }
   if (const auto rule = DeviceAgainstCpu(view)) finding.fix.push_back(*rule);

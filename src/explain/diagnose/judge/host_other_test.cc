@@ -42,6 +42,24 @@ TEST(HostOtherTest, IsRaisedByCodeBesideTrainingAndNamesItsLine) {
   EXPECT_NEAR(finding.speedup.expected, 1 / (1 - 0.9 / 3), 1e-9);
 }
 
+// 25 ms of each step of 155 ms are a checkpoint; of 30 ms beside it, so many samples saw code without a name.
+Diagnosis BesideCheckpoints(int64_t samples) {
+  ARun run = ATraining().InEachStep(Share::kHostOther, 55);
+  run.OfWhichEachStep(HostOther::kCheckpoint, 25);
+  for (record::Step& step : run.rank().steps)
+    step.host_other_ns[static_cast<size_t>(HostOther::kUnnamed)] = 30'000'000;
+  run.rank().hot_lines = {Seen(Activity::kUnknown, samples)};
+  return Diagnose(run);
+}
+
+TEST(HostOtherTest, CodeWithoutANameIsNamedFirstWhereItsSamplesTellThatItTakesMore) {
+  const Diagnosis few = BesideCheckpoints(14);
+  ASSERT_THAT(few, FindsCause("host-other", "checkpoint"));
+  EXPECT_THAT(FindingIn(few, "host-other")->title,
+              HasSubstr("it also runs other code between the steps (19 %"));
+  EXPECT_THAT(BesideCheckpoints(10'000), FindsCause("host-other", "loop-code"));
+}
+
 // Every tenth step is slow: garbage is collected in it.
 ARun WithCollections(std::initializer_list<record::HotLine> lines) {
   ARun run = WithSamples(lines);

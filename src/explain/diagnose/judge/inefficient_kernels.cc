@@ -166,12 +166,8 @@ std::string TitleOf(const Excess& worst, double share, bool known, bool only_wri
                      FormatPercent(share), worst.what, worst.why);
 }
 
-}  // namespace
-
-std::optional<Finding> JudgeInefficientKernels(const View& view, Diagnosis& diagnosis) {
+std::optional<Finding> FromShapes(const View& view, Diagnosis& diagnosis) {
   const RankView& rank = view.lead();
-  if (!rank.info->roofline || !rank.info->device_activity) return std::nullopt;
-  if (auto fp8 = FromFp8(view)) return fp8;
   const Roofline& roofline = *rank.info->roofline;
   const bool known = !roofline.device.empty();
   double device_ns = 0, above_ns = 0, curable_ns = 0, written_out_ns = 0;
@@ -234,6 +230,20 @@ std::optional<Finding> JudgeInefficientKernels(const View& view, Diagnosis& diag
                                     "a trace with deviceProperties (PyTorch 1.10 and newer)"});
   }
   return finding;
+}
+
+// Casts that are written out are rows of operators, too, and the excess of other kernels is no gain: half as much of FP8's
+// price is told first.
+constexpr double kNextToOthers = 0.5;
+
+}  // namespace
+
+std::optional<Finding> JudgeInefficientKernels(const View& view, Diagnosis& diagnosis) {
+  const record::RankInfo& rank = *view.lead().info;
+  if (!rank.roofline || !rank.device_activity) return std::nullopt;
+  auto fp8 = FromFp8(view), shapes = FromShapes(view, diagnosis);
+  if (!fp8 || !shapes) return fp8 ? fp8 : shapes;
+  return fp8->share >= kNextToOthers * shapes->share ? fp8 : shapes;
 }
 
 }  // namespace fullbore::diagnose

@@ -81,6 +81,18 @@ TEST(RecomputationTest, OnACpuWhoseMemoryIsFullNothingIsPromised) {
   EXPECT_EQ(diagnosis.findings.front().id, "healthy") << "it may be wanted";
 }
 
+TEST(RecomputationTest, InAContainerOfWhichTheMemoryIsNotKnownNothingIsPromised) {
+  const Diagnosis diagnosis = Diagnose(OnACpu(20, 4e9).Reading(Metric::kCgroupMemoryLimit, 8e9));
+  ASSERT_THAT(diagnosis, Finds("recomputation"));
+  EXPECT_EQ(FindingIn(diagnosis, "recomputation")->method, "");
+}
+
+TEST(RecomputationTest, OperationsSayNothingOfADevice) {
+  ARun run = OnACpu(20, 4e9);
+  run.rank().device = "cuda:0";
+  EXPECT_THAT(Diagnose(run), Not(Finds("recomputation")));
+}
+
 TEST(RecomputationTest, OnACpuALittleIsNotRaised) {
   EXPECT_THAT(Diagnose(OnACpu(7, 4e9)), Not(Finds("recomputation")));
 }

@@ -155,8 +155,9 @@ TEST(SamplerTest, ThatIsQuickIsNotBlamedForWhatAnEpochsFirstBatchTakes) {
 }
 
 // Half of each step of 200 ms is a wait for the next batch, of which the fetch takes so much.
-ARun DrawsEachBatch(int64_t fetch_ms, int64_t workers = 0) {
+ARun DrawsEachBatch(int64_t fetch_ms, int64_t workers = 0, bool pins = false) {
   record::Loader loader = MadeLoader(workers, 100, fetch_ms, fetch_ms);
+  loader.pin_memory = pins;
   loader.wait_ns.Add(100.0 * kMs, 100);
   return ATraining().InEachStep(Share::kDataWait, 100).FedBy(loader).OnCores(2);
 }
@@ -172,6 +173,11 @@ TEST(SamplerTest, ThatTakesLongForEachBatchIsNamedAndNotTheFetch) {
 TEST(SamplerTest, OfEachBatchIsNotBlamedWhereTheFetchTakesTheTimeOrWorkersFetch) {
   EXPECT_NE(InputBoundOf(DrawsEachBatch(95)).cause, "sampler");
   EXPECT_NE(InputBoundOf(DrawsEachBatch(10, 2)).cause, "sampler");
+}
+
+TEST(SamplerTest, OfEachBatchIsNotBlamedWhereBatchesArePinnedOrNoFetchWasSeen) {
+  EXPECT_NE(InputBoundOf(DrawsEachBatch(10, 0, /*pins=*/true)).cause, "sampler");
+  EXPECT_NE(InputBoundOf(DrawsEachBatch(0)).cause, "sampler");
 }
 
 // Workers whose fetches wait for a core half of their time, where one worker more would have a core.

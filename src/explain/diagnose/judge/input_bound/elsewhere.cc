@@ -164,12 +164,18 @@ std::string WaitedFor(const Waits& waits) {
   return fmt::format("for the answers of {}", waits.peer.empty() ? "another process" : waits.peer);
 }
 
+// What is answered may be the samples of a step, or nothing but that something was received.
+const char* WhatTakes(const Waits& waits) {
+  return waits.asks() ? "the answers of a step take" : "making a batch takes";
+}
+
 std::string TitleOf(const Finding& finding, const Waits& waits, const Balance& balance) {
   const std::string at = finding.where.empty() ? "" : " at " + NameOf(finding.where.front());
-  return fmt::format(
-      "Training waits {} of the time{} {}: making a batch takes {}, training on it {}, {:.1f} to one.",
-      FormatPercent(finding.share), at, WaitedFor(waits), FormatDuration(std::llround(balance.make_ns)),
-      FormatDuration(std::llround(balance.train_ns)), balance.ratio());
+  return fmt::format("Training waits {} of the time{} {}: {} {}, {} {}, {:.1f} to one.",
+                     FormatPercent(finding.share), at, WaitedFor(waits), WhatTakes(waits),
+                     FormatDuration(std::llround(balance.make_ns)),
+                     waits.asks() ? "the rest of it" : "training on it",
+                     FormatDuration(std::llround(balance.train_ns)), balance.ratio());
 }
 
 std::vector<std::string> FixesOf(const Waits& waits, const Balance& balance, const Makers& makers) {
@@ -181,6 +187,8 @@ std::vector<std::string> FixesOf(const Waits& waits, const Balance& balance, con
       "send the question for the next batch before training on this one, and take its answer afterwards: both "
       "sides then work at once, and what is made is one step older"};
   if (balance.ratio() > 1) fixes.push_back("and " + more);
+  fixes.emplace_back(
+      "where it is a report that is answered, send it from a thread: nothing is trained on it");
   return fixes;
 }
 
@@ -233,7 +241,7 @@ std::optional<Finding> FromElsewhere(const View& view, Finding finding, Diagnosi
   finding.title = TitleOf(finding, waits, balance);
   finding.fix = FixesOf(waits, balance, makers);
   evidence.FromHook("the training waits", finding.share * step_ns / 1e6, "ms per step");
-  evidence.FromHook("making a batch takes", balance.make_ns / 1e6, "ms");
+  evidence.FromHook(WhatTakes(waits), balance.make_ns / 1e6, "ms");
   evidence.FromHook("training on it takes", balance.train_ns / 1e6, "ms");
   evidence.FromHook("samples of the training thread that saw it wait for another process",
                     static_cast<double>(waits.elsewhere()), "count");

@@ -81,10 +81,12 @@ TEST(ElsewhereTest, AnAnswerIsAskedForWhileTheTrainingComputes) {
   ASSERT_THAT(diagnosis, FindsCause("input-bound", "rollout-elsewhere"));
   const Finding& finding = *FindingIn(diagnosis, "input-bound");
   EXPECT_THAT(finding.title, HasSubstr("for the answers of 127.0.0.1:8000"));
-  EXPECT_THAT(finding.title, HasSubstr("making a batch takes 150 ms, training on it 100 ms, 1.5 to one"));
+  EXPECT_THAT(finding.title,
+              HasSubstr("the answers of a step take 150 ms, the rest of it 100 ms, 1.5 to one"));
   EXPECT_THAT(finding.fix.front(),
               HasSubstr("send the question for the next batch before training on this one"));
   EXPECT_THAT(finding, Advises("and 2 such processes instead of 1"));
+  EXPECT_THAT(finding, Advises("where it is a report that is answered"));
   EXPECT_NEAR(finding.speedup.expected, 250.0 / 150, 0.1);
 }
 

@@ -98,11 +98,12 @@ void AddMemoryEvidence(Input& input) {
 }
 
 // Of the wait, what passes outside of fetches where the training thread loads by itself: its sampler draws meanwhile, one
-// batch after the other.
+// batch after the other. Nothing where that may be another's: pages are pinned there, too.
 double DrawOfEachBatch(const Input& input) {
   const Loader& loader = input.loader;
   const double wait_ns = loader.wait_ns.mean();
-  if (loader.num_workers > 0 || loader.library != "" || wait_ns <= 0) return 0;
+  if (loader.num_workers > 0 || loader.library != "" || loader.pin_memory) return 0;
+  if (wait_ns <= 0 || input.parts.total <= 0) return 0;
   return std::clamp(1 - input.parts.total / wait_ns, 0.0, 1.0);
 }
 
