@@ -148,7 +148,7 @@ Result<std::vector<AlertRow>> ReadAlerts(const std::string& path) {
   if (database->ColumnsOf("alert") == nullptr) return rows;
   auto statement = database->Prepare(
       "SELECT id, stage, rule, since_ns, fired_ns, resolved_ns, what, details, undelivered FROM alert");
-  if (!statement) return rows;
+  if (!statement) return statement.error();
   const auto moment = [&](int column) { return std::clamp(statement->Int(column), -kMaxNs, kMaxNs); };
   while (rows.size() < kMostRows && statement->Next()) {
     AlertRow& row = rows.emplace_back();
@@ -162,6 +162,7 @@ Result<std::vector<AlertRow>> ReadAlerts(const std::string& path) {
     row.details = statement->Text(7);
     row.undelivered = UndeliveredIn(std::string(statement->Text(8)));
   }
+  if (rows.empty() && !statement->status().ok()) return statement->status().error();
   std::ranges::stable_sort(rows, {}, &AlertRow::fired_ns);
   return rows;
 }

@@ -72,4 +72,4 @@ def test_a_chat_that_is_gone_is_asked_once_and_named_without_its_secret(fullbore
     assert "status 404" in said and says in said
     assert SECRET not in said
     assert SECRET.encode() not in done.run_file.read_bytes()
-    assert [each["alert"] for each in history(fullbore, done.run_file)] == ["it failed"]
+    assert [each["alert"] for each in history(fullbore, done.run_file)] == ["it failed"], said
