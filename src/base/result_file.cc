@@ -51,8 +51,8 @@ bool IsOlderListOfRuns(std::string_view head) {
 
 bool IsOurJson(std::string_view head) {
   return head == "[]\n" || IsOlderListOfRuns(head) ||
-         BeginsWithSchema(head, {"report", "comparison", "comparisons", "contest", "sections", "runs", "tune", "measure",
-                                 "doctor", "top", "alert", "alerts_test", "fleet", "fleet_collect",
+         BeginsWithSchema(head, {"report", "comparison", "comparisons", "contest", "sections", "runs", "tune",
+                                 "measure", "doctor", "top", "alert", "alerts_test", "fleet", "fleet_collect",
                                  "fleet_nodes", "loader_bench", "loader_bench_script", "loader_pack"});
 }
 
