@@ -49,10 +49,9 @@ Request UsefulTokens::InSamples(Request request) const {
 
 Result<double> UsefulTokens::TokensOf(const Trial& trial) {
   const auto refused = [](const char* text) { return Error{ErrorCode::kUnsupported, text, kHint}; };
-  if (trial.unit != kSamplesPerSecond)
-    return refused("neither its samples nor their tokens could be counted");
   const auto counted = count_(trial);
   if (!counted) return refused("no tokens were seen: no integers that the model looks up in an embedding");
+  if (trial.unit != kSamplesPerSecond) return refused("its samples could not be counted, so neither its tokens");
   const double tokens = counted->useful.value_or(counted->computed);
   if (!own_) {
     own_ = tokens;

@@ -116,7 +116,15 @@ TEST(UsefulTokensTest, SoIsOneWhoseSamplesAreNotCounted) {
   Packing inner;
   inner.unit = std::string(kStepsPerSecond);
   UsefulTokens tokens(inner, Told);
-  EXPECT_THAT(tokens.Try({}).why, HasSubstr("neither its samples nor their tokens"));
+  EXPECT_THAT(tokens.Try({}).why, HasSubstr("its samples could not be counted"));
+}
+
+// A record lost among thousands of short steps leaves them without samples: that is not what stands in the way.
+TEST(UsefulTokensTest, NoTokensIsTheReasonWhereSamplesAreNotCountedEither) {
+  Packing inner;
+  inner.unit = std::string(kStepsPerSecond);
+  UsefulTokens tokens(inner, [](const Trial&) { return std::nullopt; });
+  EXPECT_THAT(tokens.Try({}).why, HasSubstr("no tokens were seen"));
 }
 
 TEST(UsefulTokensTest, PaddingIsNotComparedWithWhatMayBePadding) {
