@@ -1,4 +1,4 @@
-// The page of a report on many runs, and the letter to one person: where the hours went, and which edits bring them back.
+// The page of a report on many runs, and the letter to one person: where the hours went, and which edits save them.
 "use strict";
 
 const data = JSON.parse(document.getElementById("data").textContent);
@@ -19,14 +19,16 @@ function letterTitle() {
   if (!data.runs) return `No runs of ${data.for}`;
   if (!length) return `Hello ${data.for}, your runs leave nothing to recommend`;
   const edits = length === 1 ? "one edit" : length === 2 ? "two edits" : "three edits";
-  return `Hello ${data.for}, ${edits} would bring back about ${hours(brings(data.fixes))} of your ${hoursOf(data.given_ns)}`;
+  const saved = hours(brings(data.fixes));
+  return `Hello ${data.for}, ${edits} would bring back about ${saved} of your ${hoursOf(data.given_ns)}`;
 }
 
 function reportTitle() {
   const who = many(data.users.length, "user");
   if (!data.runs) return "No runs";
   const wasted = sumOf("waste");
-  return `${many(data.runs, "run")} of ${who} had ${hoursOf(data.given_ns)}, and waited in ${hours(wasted)} of them (${percent(partOf(wasted))})`;
+  const waited = `${hours(wasted)} of them (${percent(partOf(wasted))})`;
+  return `${many(data.runs, "run")} of ${who} had ${hoursOf(data.given_ns)}, and waited in ${waited}`;
 }
 
 function underTitle() {

@@ -104,8 +104,9 @@ function timeTicks(begin, end, most) {
 }
 
 // spec: {id, title, unit, height, lines: [{label, color, t, v, lo, hi, key, unbroken}]} or, for a stack of ratios over
-// windows, {stack: {t, width, layers: [{label, color, v, key}]}}; marks: {warmEnd, mean, low, high}; max: the top of the
-// scale; fits: the scale begins at the lowest value rather than at 0; text: how values are written, if not by their unit.
+// windows, {stack: {t, width, layers: [{label, color, v, key}]}}; marks: {warmEnd, mean, low, high}; max: the top of
+// the scale; fits: the scale begins at the lowest value rather than at 0; text: how values are written, if not by
+// their unit.
 class Panel {
   constructor(axis, spec) {
     this.axis = axis;

@@ -1,5 +1,5 @@
-// A flame graph: who called whom on the host, a frame as wide as its time. Of a trace its calls; of a run the lines in which
-// the hook's sampler found the training thread.
+// A flame graph: who called whom on the host, a frame as wide as its time. Of a trace its calls; of a run the lines
+// in which the hook's sampler found the training thread.
 //
 // A frame is {name, value, self, calls, parent, depth}; values add up to those of the caller, or less.
 "use strict";

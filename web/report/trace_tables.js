@@ -162,7 +162,8 @@ function rooflineSection() {
   const dots = points.map((point) => {
     const color = point.bound === "memory" ? "var(--share-copy_exposed, var(--s2))" : "var(--share-compute)";
     const radius = 4 + 12 * Math.sqrt(point.ns / most);
-    const says = `${point.name}: ${scaled(point.y, "FLOP/s")} at ${Number(point.x.toPrecision(3))} FLOP/B, ${duration(point.ns)}`;
+    const intensity = `${Number(point.x.toPrecision(3))} FLOP/B`;
+    const says = `${point.name}: ${scaled(point.y, "FLOP/s")} at ${intensity}, ${duration(point.ns)}`;
     const dot = svg("circle", { class: "dot", cx: axes.x(point.x), cy: axes.y(point.y), r: radius, fill: color });
     dot.append(svg("title", {}, says));
     return dot;

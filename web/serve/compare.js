@@ -146,7 +146,7 @@ class StepAxis extends TimeAxis {
   }
 }
 
-// What the scripts log themselves, by the numbers of the steps that they give: the same metric of all runs in one panel.
+// What the scripts log themselves, by the numbers of the steps that they give: a metric of all runs in one panel.
 function loggedCurves(runs) {
   const names = [...new Set(runs.flatMap((run) => run.curve.logged.map((each) => each.name)))];
   return names.slice(0, kLoggedPanels).map((name, index) => ({

@@ -98,20 +98,13 @@ function gainBox(gain) {
   const isSure = gain.low > 1,
     low = timesText(gain.low),
     high = timesText(gain.high);
+  const range = low === high ? "" : `${low} to ${high}: `;
+  const rates = `${count(before.rate.mean)} → ${count(after.rate.mean)} ${data.unit}`;
   return el(
     "div",
     {},
     el("div", { class: "label" }, "Measured gain"),
-    el(
-      "div",
-      { class: isSure ? "gain" : "gain plain" },
-      timesText(gain.expected),
-      el(
-        "small",
-        {},
-        `${low === high ? "" : `${low} to ${high}: `}${count(before.rate.mean)} → ${count(after.rate.mean)} ${data.unit}`,
-      ),
-    ),
+    el("div", { class: isSure ? "gain" : "gain plain" }, timesText(gain.expected), el("small", {}, range + rates)),
     isSure
       ? ""
       : el("p", { class: "soft unsure" }, "Not more than the noise: it is recommended because it takes less."),

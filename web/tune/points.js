@@ -79,8 +79,8 @@ function valueAxis(values, doubling) {
 }
 
 // spec: as of a Panel, without times: lines: [{label, color, shape, join: "line", "steps" or none, parts: [[{x, y, low,
-// high, hollow, mark, says}]]}]; a part is joined on its own, and a point without a y stands on the axis. `range`: of the
-// values; marks.mean, diagonal: true.
+// high, hollow, mark, says}]]}]; a part is joined on its own, and a point without a y stands on the axis. `range`: of
+// the values; marks.mean, diagonal: true.
 class PointPanel extends Panel {
   constructor(axis, spec) {
     super(axis, { height: 280, ...spec });
