@@ -73,8 +73,10 @@ void Screen::DeviceWindow() {
     parts.push_back(fmt::format("{} {}{}", one.name, FormatPercent(one.share), rate));
   }
   if (parts.empty()) return;
-  Paragraph(fmt::format("{} in steps {} to {}{}: {}", window.device ? "the device" : "the CPU",
-                        window.first_step, window.first_step + window.steps - 1,
+  const int64_t last_step = window.first_step + window.steps - 1;
+  const std::string steps = window.steps == 1 ? fmt::format("step {}", last_step)
+                                              : fmt::format("steps {} to {}", window.first_step, last_step);
+  Paragraph(fmt::format("{} in {}{}: {}", window.device ? "the device" : "the CPU", steps,
                         window.device ? "" : ", under its profiler", fmt::join(parts, ", ")),
             2, 4, kDim);
 }

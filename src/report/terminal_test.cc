@@ -68,6 +68,18 @@ diagnose::LoggedMetric Falling(const std::string& name, int64_t values) {
   return metric;
 }
 
+TEST(TerminalTest, WhatAWindowSawIsOfItsSteps) {
+  testing::Sample sample = testing::InputBound();
+  diagnose::WindowReport& window = sample.diagnosis.device_window.emplace();
+  window.first_step = 101;
+  window.steps = 1;
+  window.operators = {{"aten::mm", 4, 0.3, 1e6, std::nullopt}};
+  EXPECT_THAT(ToTerminal(sample.diagnosis, {}),
+              HasSubstr("the CPU in step 101, under its profiler: aten::mm 30 %"));
+  window.steps = 3;
+  EXPECT_THAT(ToTerminal(sample.diagnosis, {}), HasSubstr("the CPU in steps 101 to 103, under"));
+}
+
 TEST(TerminalTest, WhatTheScriptLogsIsTold) {
   testing::Sample sample = testing::InputBound();
   sample.diagnosis.logged = {Falling("train/loss", 100), Falling("lr", 1)};
@@ -78,6 +90,14 @@ TEST(TerminalTest, WhatTheScriptLogsIsTold) {
   const std::string ascii = ToTerminal(sample.diagnosis, {80, false, false}, {});
   EXPECT_TRUE(
       std::all_of(ascii.begin(), ascii.end(), [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); }));
+}
+
+TEST(TerminalTest, MemoryIsNoPartOfWhatTheScriptLogs) {
+  testing::Sample sample = testing::InputBound();
+  sample.diagnosis.logged = {Falling("lr", 1)};
+  sample.diagnosis.memory.reset();
+  sample.diagnosis.memory_what_if.emplace().missing = "no batch of another size was seen";
+  EXPECT_THAT(ToTerminal(sample.diagnosis, {}), HasSubstr("\n\n  what if"));
 }
 
 TEST(TerminalTest, NoNameThatTheScriptLogsLeavesItsLine) {

@@ -239,21 +239,10 @@ function operatorsSection() {
     seen.operators,
     (each) => each.name,
   );
-  return el(
-    "section",
-    { id: "operators" },
-    el(
-      "h2",
-      {},
-      "Operators",
-      el(
-        "small",
-        {},
-        `of a step on the CPU, under a profiler in steps ${seen.first_step} to ${seen.first_step + seen.steps - 1}`,
-      ),
-    ),
-    table,
-  );
+  const last = seen.first_step + seen.steps - 1;
+  const steps = seen.steps === 1 ? `step ${last}` : `steps ${seen.first_step} to ${last}`;
+  const of = `of a step on the CPU, under a profiler in ${steps}`;
+  return el("section", { id: "operators" }, el("h2", {}, "Operators", el("small", {}, of)), table);
 }
 
 function notesSection() {
