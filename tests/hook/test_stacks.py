@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 
 import pytest
+import requests
 from hook_package import load
 from sampled_training import Training, act, beside, does, most, needs_columns, needs_lock, stacks
 
@@ -167,7 +168,6 @@ def in_lines(url: str) -> None:
 
 
 def in_pieces(url: str) -> None:
-    requests = pytest.importorskip("requests")
     for _ in requests.get(url, stream=True).iter_content(None):
         pass
 
@@ -181,7 +181,6 @@ def test_a_download_is_no_answer_of_a_process_that_works_for_us(url, monkeypatch
 
 
 def test_a_server_that_requests_asks_is_named(url):
-    requests = pytest.importorskip("requests")
     assert most(before(lambda: requests.post(url, b"prompts")), "peer") == url.split("/")[2]
 
 
