@@ -91,7 +91,8 @@ TEST(SampleTest, WhatTheScriptLogsHasANameOfItsOwnAndItsStepsAreNoFigure) {
   record::Series& steps = recording.stages.back().series.emplace_back();
   steps.key = record::KeyOf(record::Metric::kLoggedStep, {{"metric", "loss"}, {"rank", "0"}});
   steps.readings = {{kBeginNs + kNsPerSecond, 1}};
-  for (const Value& value : SamplesOf(recording, 0).at(0).values) EXPECT_NE(value.key.name, steps.key.name);
+  const std::vector<Sample> samples = SamplesOf(recording, 0);
+  for (const Value& value : samples.at(0).values) EXPECT_NE(value.key.name, steps.key.name);
 }
 
 TEST(SampleTest, NamesHoldNothingThatATrackerRefuses) {
