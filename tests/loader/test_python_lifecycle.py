@@ -309,7 +309,30 @@ def test_map_processes_end_with_a_killed_parent_even_if_the_function_hangs(tmp_p
     )
     wait_for(lambda: list(tmp_path.glob("*.pid")))
     process.kill()
-    process.communicate()
+    process.wait()
+    wait_for(lambda: not any(alive(path.stem) for path in tmp_path.glob("*.pid")))
+
+
+def test_map_processes_end_with_a_parent_that_is_killed_while_they_start(tmp_path, photos):
+    process = started(
+        tmp_path,
+        photos,
+        f"""
+        def hang(sample):
+            time.sleep(100_000)
+
+        if __name__ == "__mp_main__":
+            parent = os.getppid()
+            open(f"{tmp_path}/{{os.getpid()}}.pid", "w").close()
+            while os.getppid() == parent:
+                time.sleep(0.01)
+        if __name__ == "__main__":
+            next(iter(opened(map=hang, map_processes=1)))
+        """,
+    )
+    wait_for(lambda: list(tmp_path.glob("*.pid")))
+    process.kill()
+    process.wait()
     wait_for(lambda: not any(alive(path.stem) for path in tmp_path.glob("*.pid")))
 
 

@@ -137,8 +137,9 @@ def end_with_parent(parent: int) -> None:
 def work(pipe: Any, function: Function) -> None:
     """The process's loop."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
-    # In a thread, so that it works in the middle of a call, too.
-    threading.Thread(target=end_with_parent, args=(os.getppid(),), daemon=True).start()
+    # In a thread, so that it works in the middle of a call, too. Not os.getppid(): the parent may be gone by now.
+    parent = multiprocessing.parent_process().pid
+    threading.Thread(target=end_with_parent, args=(parent,), daemon=True).start()
     while True:
         try:
             views, ident, epoch, seed = pipe.recv()
