@@ -13,6 +13,7 @@
 #include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge/judge.h"
+#include "explain/diagnose/kept_outputs.h"
 #include "explain/diagnose/library_options.h"
 #include "explain/diagnose/places.h"
 #include "explain/diagnose/statistics.h"
@@ -465,6 +466,7 @@ std::optional<Finding> JudgeHostOther(const View& view, Diagnosis& /*diagnosis*/
   if (finding.where.empty()) finding.where = view.HottestLines(Share::kHostOther);
   Promise(view, parts, finding);
   AddEvidence(view, parts, evidence);
+  if (first.named == HostOther::kValidation) SayWhatIsKept(view, finding);
   if (const std::string option = OptionOf(first.library, first.kind->cause); !option.empty()) {
     finding.fix.insert(finding.fix.begin(), option);
   }
