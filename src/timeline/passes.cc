@@ -35,7 +35,7 @@ bool IsSaidToValidate(const ChannelRecord& pass) { return pass.b == 1; }
 int64_t Duration(const ChannelRecord& event) { return event.end_ns - event.begin_ns; }
 
 // After fewer passes, a slow one would look like growth.
-constexpr size_t kLeastGaps = 8;
+constexpr size_t kLeastGaps = 7;
 
 struct Gap {
   int64_t ns = 0;   // that no event covers
@@ -54,6 +54,15 @@ std::optional<Gap> GapAfter(size_t event, const std::vector<ChannelRecord>& even
     at_ns = events[i].end_ns;
   }
   return std::nullopt;
+}
+
+// What follows the last pass; its loader may be asked in vain for one more batch.
+int64_t NsUntilTrainingGoesOn(size_t last, const std::vector<ChannelRecord>& events) {
+  const auto gap = GapAfter(last, events);
+  if (!gap) return 0;
+  const bool ends_epoch = KindOf(events[gap->next]) == EventKind::kNext && events[gap->next].a == 0;
+  const auto after = ends_epoch ? GapAfter(gap->next, events) : std::nullopt;
+  return gap->ns + (after ? after->ns : 0);
 }
 
 // How much more than its beginning a line of numbers takes altogether, by the means of its two halves.
@@ -174,22 +183,16 @@ void Passes::Name(const Stretch& stretch, const std::vector<ChannelRecord>& even
 
 void Passes::AddValidation(const Stretch& stretch, const std::vector<ChannelRecord>& events) {
   std::vector<int64_t> gaps_ns;
-  std::optional<Gap> last;
-  for (const size_t pass : stretch.passes) {
-    const auto gap = GapAfter(pass, events);
-    if (!gap) continue;
-    gaps_ns.push_back(gap->ns);
-    last = gap;
+  for (size_t i = 0; i + 1 < stretch.passes.size(); ++i) {
+    if (const auto gap = GapAfter(stretch.passes[i], events)) gaps_ns.push_back(gap->ns);
   }
   if (gaps_ns.size() < kLeastGaps) return;
-  const ChannelRecord& next = events[last->next];
-  const bool ends_epoch = KindOf(next) == EventKind::kNext && next.a == 0;
-  const auto after = ends_epoch ? GapAfter(last->next, events) : std::nullopt;
+  const size_t last = stretch.passes.back();
   ++validations_.count;
-  validations_.ns += next.begin_ns - events[stretch.passes.front()].begin_ns;
+  validations_.ns += events[last].end_ns - events[stretch.passes.front()].begin_ns;
   validations_.between_ns += std::accumulate(gaps_ns.begin(), gaps_ns.end(), int64_t{0});
   validations_.growing_ns += std::llround(GrowthOf(gaps_ns));
-  validations_.after_ns += after ? after->ns : 0;
+  validations_.after_ns += NsUntilTrainingGoesOn(last, events);
 }
 
 void Passes::AddUp(const std::vector<ChannelRecord>& events, const std::vector<PassFor>& named) {

@@ -43,10 +43,10 @@ class Passes {
   // Of all validations so far that are long enough to tell whether what follows their passes grows.
   struct Validations {
     int64_t count = 0;
-    int64_t ns = 0;          // from the first pass to what follows the last one
+    int64_t ns = 0;          // from the first pass to the last one
     int64_t between_ns = 0;  // of that, after a pass and before the next one or its batch
     int64_t growing_ns = 0;  // of that, what it took more than at the beginning of its validation
-    int64_t after_ns = 0;    // not of that: after the last batch, until the training goes on
+    int64_t after_ns = 0;    // not of that: after the last pass, until the training goes on
   };
   const Validations& validations() const { return validations_; }
 

@@ -17,7 +17,7 @@ struct KeptOutputs {
   std::string by;        // the library whose loop evaluates, "transformers"; empty where that is not known
   // As parts of the validations' time: what follows a pass and is no part of the next one; of that, what it takes more
   // than where little was kept yet, as where all is copied for each new output; and beside that time, what follows the
-  // last batch. 0 where that is not known.
+  // last pass. 0 where that is not known.
   double between = 0, growing = 0, after = 0;
 };
 

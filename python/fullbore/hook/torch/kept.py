@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterator
 from statistics import mean
 from typing import Any, NamedTuple
@@ -273,9 +274,9 @@ class InUse:
     def bytes(self) -> int:
         if self.ask is None:
             return 0
-        begin = clock()
+        begin = time.thread_time_ns()  # without what other threads and programs take
         said = self.ask()
-        if clock() - begin > SLOW_NS:
+        if time.thread_time_ns() - begin > SLOW_NS:
             self.ask = None
         return int(said.uordblks + said.hblkhd)
 
