@@ -68,21 +68,24 @@ constexpr double kSaved = 0.9, kSavedAtLeast = 0.5;
 void Promise(const KeptOutputs& kept, double validation, Finding& finding) {
   const double growing = validation * kept.growing, most = validation * (kept.between + kept.after);
   const auto without = [](double saved) { return 1 / (1 - std::min(saved, 0.99)); };
-  finding.speedup = {without(growing * kSaved), without(growing * kSavedAtLeast),
-                     without(most)};
+  finding.speedup = {without(growing * kSaved), without(growing * kSavedAtLeast), without(most)};
   finding.method = fmt::format(
       "of what follows a validation's passes, {} to all of what grows with what is kept removed; at the high end all of "
       "it, and what follows the last pass",
       FormatPercent(kSavedAtLeast));
 }
 
-void AddEvidence(const KeptOutputs& kept, double copying, Finding& finding) {
+void AddEvidence(const KeptOutputs& kept, double validation, Finding& finding) {
   const EvidenceBuilder evidence(finding);
   evidence.FromHook("outputs kept by an evaluation, at its end", kept.bytes, "bytes");
   if (kept.on_device > 0) evidence.FromHook("of them on the device", kept.on_device, "bytes");
   if (!kept.shape.empty())
     evidence.FromHook(fmt::format("passes that return {}", kept.shape), kept.passes, "count");
-  if (copying > 0) evidence.FromHook("time after passes that grows with what is kept", copying, "ratio");
+  const auto add = [&](const char* what, double part) {
+    if (part > 0) evidence.FromHook(what, validation * part, "ratio");
+  };
+  add("time after passes that grows with what is kept", kept.growing);
+  add("time after the last pass of an evaluation", kept.after);
 }
 
 }  // namespace
@@ -109,10 +112,10 @@ void SayWhatIsKept(const View& view, Finding& finding) {
   if (!kept) return;
   const double validation = view.lead().Ratio(record::HostOther::kValidation);
   const double growing = validation * kept->growing;
-  AddEvidence(*kept, growing, finding);
+  AddEvidence(*kept, validation, finding);
   if (growing < kHostOther.warning) {
     ReplaceFullStop(finding.title, fmt::format("; it keeps {}.", WhatIsKept(*kept)));
-    finding.fix.emplace_back(HowToKeepLess(*kept));
+    finding.fix.insert(finding.fix.begin() + (finding.fix.empty() ? 0 : 1), HowToKeepLess(*kept));
     return;
   }
   finding.cause = "kept-outputs";

@@ -68,6 +68,20 @@ TEST(KeptOutputsTest, AreMentionedWhereThatTakesNoTime) {
   }
 }
 
+// A loop that puts all together at the end, and takes the best then.
+TEST(KeptOutputsTest, AreMentionedBesideCodeWithoutANameThatTakesMore) {
+  ARun run = Validating(kByTheScript, kNothingGrows).InEachStep(Share::kHostOther, 100);
+  for (record::Step& step : run.rank().steps)
+    step.host_other_ns[static_cast<size_t>(HostOther::kUnnamed)] = 100'000'000;
+  run.rank().hot_lines = {{Share::kHostOther, "/home/u/train.py", 20, "main", "text", 1000,
+                           HostOther::kUnnamed, record::Activity::kUnknown, false, ""}};
+  const Diagnosis diagnosis = Diagnose(run);
+  ASSERT_THAT(diagnosis, FindsCause("host-other", "loop-code"));
+  const Finding& finding = *FindingIn(diagnosis, "host-other");
+  EXPECT_THAT(finding.title, HasSubstr("it also validates (20 %); it keeps the outputs of all 16 passes"));
+  EXPECT_THAT(finding, Advises("logits.argmax(-1)"));
+}
+
 TEST(KeptOutputsTest, AreNotSaidWhereNoneWereSeenThoughItsPassesAreFollowedByMoreAndMore) {
   for (const char* kept : {static_cast<const char*>(nullptr), "{}", R"({"bytes": 0})", R"({"bytes": "1"})"}) {
     const Diagnosis diagnosis = Diagnose(Validating(kept, kHalfGrows));
