@@ -84,6 +84,7 @@ class HostSteps {
   bool IsTrainingLoader(uint16_t loader) const { return training_loaders_.count(loader) != 0; }
   bool samples_known() const { return samples_known_; }
   const Passes::Totals& passes() const { return pass_kinds_.totals(); }
+  const Passes::Validations& validations() const { return pass_kinds_.validations(); }
   const Exchanges& exchanges() const { return exchanges_; }
   // Most steps called no module: their computation is told by what it is not.
   bool computes_unseen() const { return 2 * steps_without_module_ > steps_divided_; }

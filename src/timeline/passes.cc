@@ -1,6 +1,9 @@
 #include "timeline/passes.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
 
 #include "record/activity.h"
 
@@ -30,6 +33,48 @@ bool HasGradients(const ChannelRecord& pass) { return (pass.c & record::kPassWit
 bool IsSaidToValidate(const ChannelRecord& pass) { return pass.b == 1; }
 
 int64_t Duration(const ChannelRecord& event) { return event.end_ns - event.begin_ns; }
+
+// After fewer passes, a slow one would look like growth.
+constexpr size_t kLeastGaps = 7;
+
+struct Gap {
+  int64_t ns = 0;   // that no event covers
+  size_t next = 0;  // the pass or the wait for a batch that ends it
+};
+
+// What follows an event, until the next pass or the next wait for a batch.
+std::optional<Gap> GapAfter(size_t event, const std::vector<ChannelRecord>& events) {
+  int64_t covered_ns = 0, at_ns = events[event].end_ns;
+  for (size_t i = event + 1; i < events.size(); ++i) {
+    const EventKind kind = KindOf(events[i]);
+    if (events[i].begin_ns < at_ns || kind == EventKind::kLine) continue;
+    if (kind == EventKind::kNext || kind == EventKind::kForward)
+      return Gap{events[i].begin_ns - events[event].end_ns - covered_ns, i};
+    covered_ns += Duration(events[i]);
+    at_ns = events[i].end_ns;
+  }
+  return std::nullopt;
+}
+
+// What follows the last pass; its loader may be asked in vain for one more batch.
+int64_t NsUntilTrainingGoesOn(size_t last, const std::vector<ChannelRecord>& events) {
+  const auto gap = GapAfter(last, events);
+  if (!gap) return 0;
+  const bool ends_epoch = KindOf(events[gap->next]) == EventKind::kNext && events[gap->next].a == 0;
+  const auto after = ends_epoch ? GapAfter(gap->next, events) : std::nullopt;
+  return gap->ns + (after ? after->ns : 0);
+}
+
+// How much more than its beginning a line of numbers takes altogether, by the means of its two halves.
+double GrowthOf(const std::vector<int64_t>& gaps_ns) {
+  const auto count = static_cast<double>(gaps_ns.size());
+  const auto half = static_cast<std::ptrdiff_t>(gaps_ns.size() / 2);
+  const auto early_ns =
+      static_cast<double>(std::accumulate(gaps_ns.begin(), gaps_ns.begin() + half, int64_t{0}));
+  const auto late_ns = static_cast<double>(std::accumulate(gaps_ns.end() - half, gaps_ns.end(), int64_t{0}));
+  const double apart = count - static_cast<double>(half);  // the middles of the halves
+  return (late_ns - early_ns) / static_cast<double>(half) / apart * count * (count - 1) / 2;
+}
 
 }  // namespace
 
@@ -109,6 +154,7 @@ void Passes::Name(const Stretch& stretch, const std::vector<ChannelRecord>& even
                   const std::set<uint16_t>& training_loaders, std::vector<PassFor>& named) {
   if (stretch.passes.empty()) return;
   const bool validates = Validates(stretch, events, training_loaders);
+  if (validates) AddValidation(stretch, events);
   bool of_trained = false, apart = false;  // without gradients
   for (const size_t i : stretch.passes) {
     if (HasGradients(events[i])) continue;
@@ -133,6 +179,20 @@ void Passes::Name(const Stretch& stretch, const std::vector<ChannelRecord>& even
     if (i > stretch.passes.back() || training_loaders.contains(events[i].id)) continue;
     named[i] = validates ? PassFor::kValidation : PassFor::kUnknown;
   }
+}
+
+void Passes::AddValidation(const Stretch& stretch, const std::vector<ChannelRecord>& events) {
+  std::vector<int64_t> gaps_ns;
+  for (size_t i = 0; i + 1 < stretch.passes.size(); ++i) {
+    if (const auto gap = GapAfter(stretch.passes[i], events)) gaps_ns.push_back(gap->ns);
+  }
+  if (gaps_ns.size() < kLeastGaps) return;
+  const size_t last = stretch.passes.back();
+  ++validations_.count;
+  validations_.ns += events[last].end_ns - events[stretch.passes.front()].begin_ns;
+  validations_.between_ns += std::accumulate(gaps_ns.begin(), gaps_ns.end(), int64_t{0});
+  validations_.growing_ns += std::llround(GrowthOf(gaps_ns));
+  validations_.after_ns += NsUntilTrainingGoesOn(last, events);
 }
 
 void Passes::AddUp(const std::vector<ChannelRecord>& events, const std::vector<PassFor>& named) {

@@ -40,6 +40,16 @@ class Passes {
   };
   const Totals& totals() const { return totals_; }
 
+  // Of all validations so far that are long enough to tell whether what follows their passes grows.
+  struct Validations {
+    int64_t count = 0;
+    int64_t ns = 0;          // from the first pass to the last one
+    int64_t between_ns = 0;  // of that, after a pass and before the next one or its batch
+    int64_t growing_ns = 0;  // of that, what it took more than at the beginning of its validation
+    int64_t after_ns = 0;    // not of that: after the last pass, until the training goes on
+  };
+  const Validations& validations() const { return validations_; }
+
  private:
   struct Stretch {
     std::vector<size_t> batches, passes;  // places in `events`
@@ -50,6 +60,7 @@ class Passes {
                  const std::set<uint16_t>& training_loaders);
   void Name(const Stretch& stretch, const std::vector<record::ChannelRecord>& events,
             const std::set<uint16_t>& training_loaders, std::vector<PassFor>& named);
+  void AddValidation(const Stretch& stretch, const std::vector<record::ChannelRecord>& events);
   void AddUp(const std::vector<record::ChannelRecord>& events, const std::vector<PassFor>& named);
 
   int64_t steps_ = 0;
@@ -58,6 +69,7 @@ class Passes {
   bool evaluates_ = false, frozen_ = false;  // the step that is looked at
   int64_t samples_between_ = 0, samples_in_environment_ = 0;  // of the line sampler, outside all phases
   Totals totals_;
+  Validations validations_;
 };
 
 }  // namespace fullbore::timeline

@@ -26,12 +26,20 @@ class AStep {
     event.c = first ? 1 : 0;
     return *this;
   }
+  AStep& EndOfEpoch(uint16_t loader) {
+    Add(EventKind::kNext, 5).id = loader;
+    return *this;
+  }
   AStep& Pass(int64_t about, int64_t ns = 100) {
     Add(EventKind::kForward, ns).c = about;
     return *this;
   }
   AStep& After(int64_t ns) {
     now_ns_ += ns;
+    return *this;
+  }
+  AStep& Waits(int64_t ns) {
+    Add(EventKind::kSync, ns);
     return *this;
   }
   AStep& Sampled(record::Activity activity) {
@@ -210,6 +218,55 @@ TEST_F(PassesTest, WhatIsComputedAgainWithinABackwardPassIsPartOfIt) {
   again.end_ns = step[2].begin_ns + 50;
   step.insert(step.begin() + 3, again);
   EXPECT_EQ(LastOfEach(step), PassFor::kTraining);
+}
+
+// A validation of ten passes of 100 ns; what follows each takes 20, and so much more from one to the next.
+AStep Validation(int64_t more_ns) {
+  AStep step;
+  for (int i = 0; i < 10; ++i)
+    step.Batch(kOtherLoader, i == 0).Pass(kEval | kTrained).After(20 + i * more_ns);
+  return step.EndOfEpoch(kOtherLoader).After(300).Trains(kTrainingLoader);
+}
+
+TEST_F(PassesTest, WhatFollowsThePassesOfAValidationIsAddedUp) {
+  passes_.Of(Validation(0), {kTrainingLoader});
+  EXPECT_EQ(passes_.validations().count, 1);
+  EXPECT_EQ(passes_.validations().between_ns, 9 * 20);
+  EXPECT_EQ(passes_.validations().ns, 10 * 100 + 9 * (20 + 5));
+  EXPECT_EQ(passes_.validations().growing_ns, 0);
+  EXPECT_EQ(passes_.validations().after_ns, 20 + 300);
+}
+
+TEST_F(PassesTest, WhatTakesLongerFromPassToPassGrows) {
+  passes_.Of(Validation(8), {kTrainingLoader});
+  passes_.Of(Validation(8), {kTrainingLoader});
+  EXPECT_EQ(passes_.validations().growing_ns, 2 * 8 * 36) << "8 after the second pass, 64 after the ninth";
+}
+
+TEST_F(PassesTest, OfAFewPassesNothingIsAddedUp) {
+  AStep step;
+  for (int i = 0; i < 7; ++i) step.Batch(kOtherLoader, i == 0).Pass(kEval | kTrained).After(20);
+  passes_.Of(step.Trains(kTrainingLoader), {kTrainingLoader});
+  EXPECT_EQ(passes_.validations().count, 0);
+}
+
+TEST_F(PassesTest, CopiesAndWaitsThatHaveTheirOwnNamesDoNotCountAsWhatFollows) {
+  AStep step;
+  for (int i = 0; i < 10; ++i)
+    step.Batch(kOtherLoader, i == 0).Pass(kEval | kTrained).After(10).Waits(1000).After(10);
+  passes_.Of(step.Trains(kTrainingLoader), {kTrainingLoader});
+  EXPECT_EQ(passes_.validations().between_ns, 9 * 20);
+}
+
+// As accelerate does it, which has to know the last batch.
+TEST_F(PassesTest, WhatFollowsTheLastPassOfALoaderThatIsAskedAheadIsNoPartOfTheValidation) {
+  AStep step;
+  step.Batch(kOtherLoader, true);
+  for (int i = 0; i < 9; ++i) step.Batch(kOtherLoader).Pass(kEval | kTrained).After(20);
+  step.EndOfEpoch(kOtherLoader).Pass(kEval | kTrained).After(300);
+  passes_.Of(step.Trains(kTrainingLoader), {kTrainingLoader});
+  EXPECT_EQ(passes_.validations().growing_ns, 0);
+  EXPECT_EQ(passes_.validations().after_ns, 300);
 }
 
 }  // namespace

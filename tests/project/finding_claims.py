@@ -106,7 +106,8 @@ CLAIMS = {
     "writer.join()\n"
     "assert all(torch.equal(value, before[name]) for name, value in torch.load(path).items())\n"
     "assert not all(torch.equal(value, before[name]) for name, value in model.state_dict().items())",
-    "host-other 3": "assert gc.get_freeze_count() > 0 and not gc.isenabled()",
+    "host-other 3": "assert best.shape == (8 * 16,) and best.dtype == torch.int64",
+    "host-other 4": "assert gc.get_freeze_count() > 0 and not gc.isenabled()",
     "input-bound 4": "assert coming == steps and len(batch) == 2",
     "input-bound 6": "assert [tuple(x.shape) for x, y in loader] == [(64, 64)] * 64",
     "input-bound 8": "assert sum(len(labels) for images, labels in loader) == 24",
@@ -274,6 +275,18 @@ FACTS = {
     """,
     "set_sync_debug_mode does not see everything": """
     assert "not all synchronizing operations" in torch.cuda.set_sync_debug_mode.__doc__
+    """,
+    "the Trainer puts all logits together, unless preprocess_logits_for_metrics is given, and compute_metrics with "
+    "batch_eval_metrics sees one batch": """
+        import inspect, transformers
+        from transformers.trainer_pt_utils import EvalLoopContainer
+        held = EvalLoopContainer()
+        for _ in range(3):
+            held.add(torch.zeros(2, 4))
+        assert held.get_arrays().shape == (6, 4)
+        loop = inspect.getsource(transformers.Trainer.evaluation_loop)
+        assert "logits = self.preprocess_logits_for_metrics(logits, labels)" in loop
+        assert "if not self.args.batch_eval_metrics or" in loop and "args.eval_accumulation_steps" in loop
     """,
     "the Trainer's copies block by default, and it pins": """
     import transformers

@@ -36,7 +36,7 @@ EXPECTED = {
     "tokenising": ("host-other tokenising",),
     "sampling": ("input-bound sampler",),
     "evaluating": ("host-other validation",),
-    "logits": ("host-other validation",),
+    "logits": ("host-other kept-outputs",),
     "saving": ("host-other checkpoint",),
 }
 

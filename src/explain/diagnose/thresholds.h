@@ -21,6 +21,8 @@ inline constexpr Levels kSync = {0.03, 0.10};  // a synchronisation also delays 
 inline constexpr Levels kHostOther = {0.05, 0.15};
 inline constexpr Levels kUnusedGradients = {0.05, 0.20};
 inline constexpr double kFrozenNetwork = 0.15;  // of the step: worth a word, though nothing may be wrong
+// Outputs that an evaluation keeps, as a part of the memory that ran short: less is not why.
+inline constexpr double kKeptOfMemory = 0.10;
 // Of the step, computed again. Full recomputation is a quarter of a transformer's step: a forward pass, the same again, and
 // a backward pass of twice the work (arxiv.org/abs/2205.05198).
 inline constexpr double kRecomputed = 0.10;

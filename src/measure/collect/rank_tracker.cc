@@ -351,6 +351,15 @@ void RankTracker::StatePasses() {
         {"apart_first_ns",
          passes.apart_first_ns}}.dump();
   }
+  if (const timeline::Passes::Validations& validations = host_steps_.validations(); validations.count > 0) {
+    info_.facts["validations"] = json{
+        {"count", validations.count},
+        {"ns", validations.ns},
+        {"between_ns", validations.between_ns},
+        {"growing_ns", validations.growing_ns},
+        {"after_ns",
+         validations.after_ns}}.dump();
+  }
   const timeline::Exchanges& exchanges = host_steps_.exchanges();
   if (exchanges.passes > 0) {
     info_.facts["exchanges"] = json{

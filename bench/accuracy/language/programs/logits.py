@@ -2,7 +2,6 @@
 
 Cause: compute_metrics needs the best word of each position alone, but the logits of all words are kept.
 Fix: preprocess_logits_for_metrics takes the best word at once.
-Promise: none
 """
 
 import tempfile

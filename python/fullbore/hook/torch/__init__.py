@@ -12,6 +12,7 @@ tokens       how many of the tokens that the model computes are padding
 padding      which elements of a matrix are
 flops        how many floating-point operations a step takes
 held         which modules the optimizers train, and gradients that nobody uses
+kept         outputs of the model that an evaluation keeps
 backward     autograd.backward, and when this rank's own part of it is done
 collectives  torch.distributed
 device       CUDA: copies, synchronisation, device time, memory
@@ -45,6 +46,7 @@ from . import (
     flops,
     forward,
     held,
+    kept,
     loader,
     optimizer,
     tokens,
@@ -67,6 +69,7 @@ def attach(torch: Any, when_imported: Callable[[str, Callable[[Any], None]], Non
     facts.at_import(torch)
     fast_cost.attach()
     held.attach()
+    kept.attach()
     tokens.attach()
     flops.attach()
     for name, patch in (

@@ -25,6 +25,7 @@ LEARNING_CALLS = 400  # outermost ones: a script that never steps must not keep 
 CALLS_WITHOUT_A_STEP = 32  # outermost ones, after which the script is asked about though no step has ended
 
 Look = Callable[[Any, Any, Any], None]
+LookAtResult = Callable[[Any, Any, Any, Any], None]
 Call = tuple[Thread, int, int, int, int]  # thread, outer phase, training, what else is known of it, begin
 
 
@@ -37,6 +38,7 @@ class Forward:
         self.learning = False
         self.notes = True  # outermost modules are remembered, or `looks` are asked for
         self.looks: list[Look] = []  # called with the next one and its arguments, in training
+        self.looks_at_results: list[LookAtResult] = []  # each with that of the next one, if that does not train it
         self.calls = 0
         self.classes: set[type] = set()
         self.watched: set[type] = set()
@@ -84,6 +86,10 @@ class Forward:
                 return original(*args, **kwargs)
             if self.notes:
                 self.note_call(args[0], args[1:], kwargs)
+                if self.looks_at_results:
+                    result = run(original, args, kwargs)  # type: ignore[misc]
+                    self.show_result(args[0], args[1:], kwargs, result)
+                    return result
             return run(original, args, kwargs)  # type: ignore[misc]
 
         @functools.wraps(own)
@@ -103,15 +109,18 @@ class Forward:
         if call is None:
             return original(module, *args, **kwargs)
         try:
-            return original(module, *args, **kwargs)
+            result = original(module, *args, **kwargs)
         finally:
             leave_forward(call)
+        if self.looks_at_results:
+            self.show_result(module, args, kwargs, result)
+        return result
 
     def note_call(self, module: Any, args: Any, kwargs: Any) -> None:
         """During the first steps, and where somebody looks; before enter_forward."""
         try:
             learns = hook.steps < LEARNING_STEPS and self.calls < LEARNING_CALLS
-            if not learns and not self.looks:
+            if not learns and not self.looks and not self.looks_at_results:
                 self.notes = False
             elif hook.on and not hook.is_worker:
                 thread = hook.here()
@@ -150,6 +159,23 @@ class Forward:
         if look not in self.looks:
             self.looks.append(look)
         self.notes = True
+
+    def look_at_next_result(self, look: LookAtResult) -> None:
+        self.looks_at_results.append(look)
+        self.notes = True
+
+    def show_result(self, module: Any, args: Any, kwargs: Any, result: Any) -> None:
+        """After a call that came to its end, where somebody looks."""
+        try:
+            thread = hook.here()
+            if not hook.on or thread.in_forward or thread.in_next or not self.looks_at_results:
+                return
+            look = self.looks_at_results.pop(0)
+            if not (module.training and hook.is_grad_enabled()):
+                look(module, args, kwargs, result)
+        except Exception as error:
+            if not hook.fail("forward", error):
+                raise
 
     def note_again(self) -> None:
         """A forked child may train something else."""

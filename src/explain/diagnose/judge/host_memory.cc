@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge/judge.h"
+#include "explain/diagnose/kept_outputs.h"
 
 namespace fullbore::diagnose {
 
@@ -91,6 +92,7 @@ std::optional<Finding> JudgeHostMemory(const View& view, Diagnosis& diagnosis) {
   evidence.FromMetric(Metric::kCgroupMemoryUsed, "peak memory in use", used);
   evidence.FromMetric(Metric::kMajorFaults, "pages read back from disk", faults, "1/s");
   if (swap_used && *swap_used > 0) evidence.FromMetric(Metric::kSwapUsed, "peak swap in use", *swap_used);
+  AdviseToKeepLess(view, false, limit ? limit : view.Max(Metric::kMemoryTotal), finding);
   finding.where = behind_input ? input->where : view.HottestLines(Share::kHostOther);
   finding.speedup = behind_input ? input->speedup : RemovalOf(finding.share, 0.5);
   finding.method = "the stalls removed";

@@ -13,6 +13,7 @@
 #include "explain/diagnose/device_replay.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge/judge.h"
+#include "explain/diagnose/kept_outputs.h"
 #include "explain/diagnose/library_options.h"
 #include "explain/diagnose/places.h"
 #include "explain/diagnose/statistics.h"
@@ -411,6 +412,13 @@ void NameToo(const Part& part, Finding& finding) {
   if (!places.empty()) finding.where.insert(finding.where.begin(), places.front());
 }
 
+// Whether that is the largest part of which something is advised.
+bool IsAboutValidation(const std::vector<Part>& parts) {
+  const auto advised =
+      std::ranges::find_if(parts, [](const Part& part) { return part.kind->removes.has_value(); });
+  return advised != parts.end() && advised->named == HostOther::kValidation;
+}
+
 // The gain of the largest part that its advice makes smaller.
 void Promise(const View& view, const std::vector<Part>& parts, Finding& finding) {
   for (const Part& part : parts) {
@@ -465,6 +473,7 @@ std::optional<Finding> JudgeHostOther(const View& view, Diagnosis& /*diagnosis*/
   if (finding.where.empty()) finding.where = view.HottestLines(Share::kHostOther);
   Promise(view, parts, finding);
   AddEvidence(view, parts, evidence);
+  if (IsAboutValidation(parts)) SayWhatIsKept(view, finding);
   if (const std::string option = OptionOf(first.library, first.kind->cause); !option.empty()) {
     finding.fix.insert(finding.fix.begin(), option);
   }

@@ -7,6 +7,7 @@
 #include "explain/diagnose/device_memory.h"
 #include "explain/diagnose/evidence.h"
 #include "explain/diagnose/judge/judge.h"
+#include "explain/diagnose/kept_outputs.h"
 #include "explain/diagnose/memory_what_if.h"
 #include "explain/diagnose/refused_memory.h"
 
@@ -81,6 +82,7 @@ Finding EndedBy(const View& view, const RefusedMemory& refused) {
   add("in the program's tensors", refused.allocated);
   add("held by PyTorch beside them", refused.unallocated);
   if (const auto fitting = FittingBatchOf(view, refused)) SayWhatFits(*fitting, finding);
+  AdviseToKeepLess(view, true, refused.capacity, finding);
   return finding;
 }
 
@@ -129,6 +131,7 @@ std::optional<Finding> JudgeMemoryPressure(const View& view, Diagnosis& /*diagno
       fmt::format("Device memory is {} full: the next larger input may fail.", FormatPercent(filled));
   finding.fix = {kExpandable, kLess};
   evidence.FromMetric(Metric::kGpuMemoryUsed, "peak device memory in use", filled, "ratio");
+  AdviseToKeepLess(view, true, view.Max(Metric::kGpuMemoryTotal), finding);
   return finding;
 }
 
