@@ -76,7 +76,7 @@ class Fullbore:
 
     def environment(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
         """The tests' environment, without what would leak into the command from whoever started them."""
-        ours = {"PYTHONPATH", "TERM"}
+        ours = {"PYTHONPATH", "TERM", "CURL_CA_BUNDLE", "SSL_CERT_FILE"}
         kept = {k: v for k, v in os.environ.items() if not k.startswith("FULLBORE_") and k not in ours}
         # A window of the profiler would begin in what takes more than a few seconds, on a busy machine in any test.
         return {**kept, "OMP_NUM_THREADS": "1", "FULLBORE_WINDOWS": "off", **(extra or {})}
@@ -175,6 +175,20 @@ def fullbore(tmp_path: pathlib.Path):
         except ProcessLookupError:
             pass
         process.communicate()
+
+
+@pytest.fixture
+def certificate(tmp_path: pathlib.Path) -> pathlib.Path:
+    """Of a server at 127.0.0.1, signed by itself; the key is beside it."""
+    made = subprocess.run(
+        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test -addext subjectAltName=IP:127.0.0.1 "
+        "-keyout key.pem -out cert.pem".split(),
+        cwd=tmp_path,
+        capture_output=True,
+    )
+    if made.returncode != 0:
+        pytest.skip("openssl cannot make a certificate here")
+    return tmp_path / "cert.pem"
 
 
 @pytest.fixture(scope="session")

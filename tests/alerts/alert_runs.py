@@ -9,6 +9,8 @@ import sqlite3
 import time
 from typing import Any
 
+PATIENCE_S = 90
+
 
 def rules(fullbore, text: str, url: str = "") -> pathlib.Path:
     return fullbore.script("alerts.toml", text.replace("URL", url))
@@ -38,6 +40,14 @@ def owed(run_file: pathlib.Path) -> list[str]:
             return ["no alert"]
         first = database.execute("SELECT undelivered FROM alert ORDER BY id").fetchone()
     return [state.split()[0] for state in json.loads(first[0])] if first else ["no alert"]
+
+
+def wait_until_owed(run_file: pathlib.Path, *states: str) -> None:
+    """Until the history holds that so much is still to be said: of an alert, and that was said to nobody."""
+    until = time.monotonic() + PATIENCE_S
+    while (now := owed(run_file)) != list(states):
+        assert time.monotonic() < until, f"{now} instead of {states}"
+        time.sleep(0.05)
 
 
 def those_that_fired(tested: str | bytes) -> dict[str, int]:

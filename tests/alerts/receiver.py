@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import http.server
 import json
+import pathlib
+import ssl
 import threading
 import time
 from typing import Any
 
 
 class Receiver:
-    def __init__(self) -> None:
+    def __init__(self, certificate: pathlib.Path | None = None) -> None:
         self.heard: list[dict[str, Any]] = []
         self.refused = 0
         self.down = False
@@ -31,7 +33,12 @@ class Receiver:
 
         self.handler = Handler
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/hook/secret?token=secret"
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate, certificate.with_name("key.pem"))
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        scheme = "https" if certificate else "http"
+        self.url = f"{scheme}://127.0.0.1:{self.server.server_port}/hook/secret?token=secret"
         self.away = True
         self.come_back()
 

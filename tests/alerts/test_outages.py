@@ -6,25 +6,15 @@ A whole minute of it: bench/serve/alerts_endure.py.
 from __future__ import annotations
 
 import json
-import pathlib
 import signal
 import subprocess
 import time
 import urllib.request
 
 import pytest
-from alert_runs import history, owed, rules, running
+from alert_runs import PATIENCE_S, history, rules, running, wait_until_owed
 
 RULES = '[[alert]]\nname = "used"\nseries = "memory_used"\nabove = 1\nfor = "1s"\nnotify = ["webhook:URL"]'
-PATIENCE_S = 90
-
-
-def wait_until_owed(run_file: pathlib.Path, *states: str) -> None:
-    """Until the history holds that so much is still to be said: of an alert, and that was said to nobody."""
-    until = time.monotonic() + PATIENCE_S
-    while (now := owed(run_file)) != list(states):
-        assert time.monotonic() < until, f"{now} instead of {states}"
-        time.sleep(0.05)
 
 
 def wait_until_firing(url: str) -> None:

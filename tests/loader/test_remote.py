@@ -289,19 +289,6 @@ def test_a_redirect_is_followed(server: FaultServer) -> None:
 
 
 @pytest.fixture
-def certificate(tmp_path: pathlib.Path) -> pathlib.Path:
-    made = subprocess.run(
-        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test -addext subjectAltName=IP:127.0.0.1 "
-        "-keyout key.pem -out cert.pem".split(),
-        cwd=tmp_path,
-        capture_output=True,
-    )
-    if made.returncode != 0:
-        pytest.skip("openssl cannot make a certificate here")
-    return tmp_path / "cert.pem"
-
-
-@pytest.fixture
 def secure_server(certificate: pathlib.Path) -> Iterator[FaultServer]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, certificate.with_name("key.pem"))

@@ -7,7 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/authorities.h"
 #include "base/clock.h"
+#include "base/host_name.h"
 #include "base/secrets.h"
 #include "watch/notify/delivery.h"
 
@@ -122,13 +124,15 @@ Attempt Post(const std::string& url, const std::string& json, const std::atomic<
   const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> curl(curl_easy_init(), &curl_easy_cleanup);
   if (!curl) return {Attempt::End::kFailed, "no memory"};
   const Lines lines = LinesOf(headers);
+  const std::string authorities = AuthoritiesPath({"CURL_CA_BUNDLE", "SSL_CERT_FILE"});
   std::string answer;
   CURL* const easy = curl.get();
   Stop stopping{stop};
-  curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
+  curl_easy_setopt(easy, CURLOPT_URL, WithAsciiHost(url).c_str());
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy, CURLOPT_USERAGENT, "fullbore");
+  if (!authorities.empty()) curl_easy_setopt(easy, CURLOPT_CAINFO, authorities.c_str());
   curl_easy_setopt(easy, CURLOPT_HTTPHEADER, lines.get());
   curl_easy_setopt(easy, CURLOPT_POSTFIELDS, json.c_str());
   curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(json.size()));

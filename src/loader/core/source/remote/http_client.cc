@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <ctime>
 
+#include "base/authorities.h"
 #include "base/text.h"
 
 namespace fullbore::loader::remote {
@@ -45,16 +45,6 @@ bool IsBroken(CURLcode code) {
     default:
       return false;
   }
-}
-
-// A file with further certificates of authorities, as for a private store, from the variables that other
-// programs use. libcurl itself reads none of these.
-std::string AuthoritiesPath() {
-  for (const char* name : {"AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
-    const char* path = std::getenv(name);
-    if (path != nullptr && *path != '\0') return path;
-  }
-  return "";
 }
 
 // A child process of the training must not inherit connections.
@@ -240,7 +230,10 @@ class HttpClient::Connection {
 };
 
 HttpClient::HttpClient(double timeout_s, MessageLog& log)
-    : timeout_s_(timeout_s), authorities_path_(AuthoritiesPath()), log_(log), owner_pid_(getpid()) {
+    : timeout_s_(timeout_s),
+      authorities_path_(AuthoritiesPath({"AWS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"})),
+      log_(log),
+      owner_pid_(getpid()) {
   InitialiseCurlOnce();
 }
 
