@@ -9,7 +9,6 @@
 
 #include "base/authorities.h"
 #include "base/clock.h"
-#include "base/host_name.h"
 #include "base/secrets.h"
 #include "watch/notify/delivery.h"
 
@@ -128,7 +127,7 @@ Attempt Post(const std::string& url, const std::string& json, const std::atomic<
   std::string answer;
   CURL* const easy = curl.get();
   Stop stopping{stop};
-  curl_easy_setopt(easy, CURLOPT_URL, WithAsciiHost(url).c_str());
+  curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy, CURLOPT_USERAGENT, "fullbore");

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 
-#include "base/host_name.h"
 #include "base/secrets.h"
 
 namespace fullbore::loader::remote {
@@ -71,7 +70,7 @@ std::string PercentEncode(std::string_view text, bool keep_slashes) {
 
 std::string EncodeTypedUrl(std::string_view url) {
   std::string out;
-  for (const char c : WithAsciiHost(url)) {
+  for (const char c : url) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte <= ' ' || byte >= 0x7f || c == '"' || c == '<' || c == '>' || c == '\\') {
       AppendEncoded(out, c);

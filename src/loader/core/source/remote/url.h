@@ -22,8 +22,7 @@ Result<S3Location> ParseS3Url(std::string_view url);
 // Percent-encodes everything but RFC 3986's unreserved characters, as Signature V4 asks for.
 std::string PercentEncode(std::string_view text, bool keep_slashes);
 
-// For an http URL as people type it: encodes blanks and non-ASCII bytes, a host as DNS has it, and keeps what is
-// already encoded.
+// For an http URL as people type it: encodes blanks and non-ASCII bytes, and keeps what is already encoded.
 std::string EncodeTypedUrl(std::string_view url);
 
 }  // namespace fullbore::loader::remote
