@@ -13,6 +13,10 @@ Programs (bench/memory/program.py) run on PyTorch built for CUDA, on a device th
 
     bench/memory.py --python PYTHON [--programs N] [--seed N] [--kinds fixed,varied,...]
                     [--checks expandable,batch,fits] [--fullbore PATH] [--json FILE] [--keep FOLDER]
+    bench/memory.py --python PYTHON --chance [--programs N] [--seed N]
+
+--chance: programs whose requests and settings are drawn (bench/memory/chance.py); of each whether the replay of the run
+as it was is exact.
 
 As it was and whether it grows is asked of each; --checks: of the others, each of which runs a program once more.
 
@@ -32,6 +36,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 HERE = ROOT / "bench" / "memory"
@@ -57,14 +62,15 @@ class Laboratory:
         self.options, self.folder = options, folder
         self.library = made_device(options.python, folder)
 
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "LD_PRELOAD": str(self.library), "LD_LIBRARY_PATH": str(self.folder)}
+
     def run(
         self, name: str, *program: object, settings: str = "", device_bytes: int = 80 * GIB
     ) -> tuple[dict, pathlib.Path]:
         snapshot = self.folder / f"{name}.pickle"
         env = {
-            **os.environ,
-            "LD_PRELOAD": str(self.library),
-            "LD_LIBRARY_PATH": str(self.folder),
+            **self.environment(),
             "FULLBORE_DEVICE_BYTES": str(device_bytes),
             "PYTORCH_CUDA_ALLOC_CONF": settings,
         }
@@ -99,6 +105,22 @@ class Laboratory:
         if "fits" in checks:
             row.update(self.fits(kind, seed, truth))
         return row
+
+    def drawn(self) -> Iterator[dict]:
+        """Programs by chance, and what the replay makes of each."""
+        options = self.options
+        words = [options.python, HERE / "chance.py", options.seed, options.programs, "--into", self.folder]
+        with subprocess.Popen(list(map(str, words)), env=self.environment(), text=True, stdout=subprocess.PIPE) as ran:
+            for line in ran.stdout:
+                row = json.loads(line)
+                snapshot = self.folder / f"chance-{row['seed']}.pickle"
+                replay = self.explained(snapshot).get("as_recorded", {})
+                row["off"], row["replayed"] = replay.get("off"), replay.get("peak_reserved")
+                if options.keep is None:
+                    snapshot.unlink()
+                yield row
+        if ran.returncode != 0:
+            raise SystemExit("memory.py: a program by chance failed")
 
     def fits(self, kind: str, seed: int, truth: dict) -> dict:
         """On a device that is a little too small for the run as it is."""
@@ -140,7 +162,7 @@ def table(rows: list[dict]) -> list[str]:
         these = [row for row in rows if kind in (row["kind"], "all")]
         if not these:
             continue
-        exact = sum(row["off"] == 0 and row["replayed"] == row["peak_reserved"] for row in these)
+        exact = sum(map(is_exact, these))
         asked = [row for row in these if "fits" in row]
         right = sum(row["fits"][0] == row["fits"][1] for row in asked)
         told = sum(row["grows"] == (row["kind"] == "keeps") for row in these)
@@ -152,12 +174,45 @@ def table(rows: list[dict]) -> list[str]:
     return lines
 
 
+def is_exact(row: dict) -> bool:
+    return row["off"] == 0 and row["replayed"] == row["peak_reserved"]
+
+
+# What may be drawn, the first that fits: what the replay does not do, then settings, then the rest.
+TRAITS = {
+    "with pools of the program's own": lambda row: row["pools"] > 0,
+    "`garbage_collection_threshold`": lambda row: "garbage_collection_threshold" in row["settings"],
+    "`expandable_segments`": lambda row: "expandable_segments" in row["settings"],
+    "`max_split_size_mb`": lambda row: "max_split_size_mb" in row["settings"],
+    "`roundup_power2_divisions`": lambda row: "roundup_power2_divisions" in row["settings"],
+    "no setting": lambda row: True,
+}
+
+
+def table_of_drawn(rows: list[dict]) -> list[str]:
+    lines = ["| programs | exact | off, and the report says so | of which requests were refused |", "|---|---|---|---|"]
+    for name in [*TRAITS, "all"]:
+        these = [row for row in rows if name in (next(each for each in TRAITS if TRAITS[each](row)), "all")]
+        exact, refused = sum(map(is_exact, these)), sum(row["refused"] > 0 for row in these)
+        told = sum(row["off"] != 0 for row in these)
+        lines.append(f"| {len(these)} {name} | {exact} of {len(these)} | {told} of {len(these) - exact} | {refused} |")
+    return lines
+
+
+def note(row: dict, rows: list[dict], into: pathlib.Path | None) -> None:
+    rows.append(row)
+    print(json.dumps(row), file=sys.stderr, flush=True)
+    if into:
+        into.write_text("".join(json.dumps(each) + "\n" for each in rows))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", required=True, help="an interpreter with a torch that is built for CUDA")
     parser.add_argument("--programs", type=int, default=10, help="of each kind (10)")
     parser.add_argument("--seed", type=int, default=0, help="of the first")
     parser.add_argument("--kinds", type=lambda text: text.split(","), default=KINDS)
+    parser.add_argument("--chance", action="store_true", help="programs that are drawn")
     parser.add_argument("--checks", type=lambda text: text.split(","), default=CHECKS)
     parser.add_argument("--fullbore", default=str(ROOT / "build" / "release" / "fullbore"))
     parser.add_argument("--json", type=pathlib.Path, help="each program, one a line")
@@ -172,12 +227,14 @@ def main() -> None:
         folder = options.keep or pathlib.Path(made)
         folder.mkdir(parents=True, exist_ok=True)
         laboratory = Laboratory(options, folder.resolve())
+        if options.chance:
+            for row in laboratory.drawn():
+                note(row, rows, options.json)
+            print("\n".join(table_of_drawn(rows)))
+            return
         for seed in range(options.seed, options.seed + options.programs):
             for kind in options.kinds:
-                rows.append(laboratory.look_at(kind, seed))
-                print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
-                if options.json:
-                    options.json.write_text("".join(json.dumps(row) + "\n" for row in rows))
+                note(laboratory.look_at(kind, seed), rows, options.json)
     print("\n".join(table(rows)))
 
 

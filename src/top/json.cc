@@ -71,6 +71,9 @@ Json Of(const Run& run) {
   if (run.step_ns > 0) json["mean_step_ns"] = run.step_ns;
   Put(json, "samples_per_s", run.samples_per_s);
   Put(json, "tokens_per_s", run.tokens_per_s);
+  Put(json, "useful_tokens_per_s", run.useful_tokens_per_s);
+  Put(json, "model_flops_per_s", run.flops_per_s);
+  Put(json, "mfu", run.mfu);
   json["shares"] = run.shares;
   json["roles"] = Json::array();
   for (const RoleUse& role : run.roles)

@@ -170,8 +170,8 @@ class Screen {
                        : run.critical      ? kBad
                                            : -1,
                        run.critical, run.verdict.empty()}});
+    if (!run.work.empty()) Text("  " + run.work, -1, false, true);
     std::string roles;
-    if (run.tokens_per_s) roles = FormatCount(std::round(*run.tokens_per_s)) + " tokens/s";
     for (const RoleUse& role : run.roles)
       roles += fmt::format("{}{} {} {} cores {}", roles.empty() ? "" : "   ", FormatCount(role.count),
                            role.role, FormatCount(role.cores), FormatBytes(role.memory));

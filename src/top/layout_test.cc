@@ -1,5 +1,6 @@
 #include "top/layout.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/printable.h"
@@ -30,6 +31,7 @@ State AState() {
   run.steps = 1840;
   run.step_ns = 98e6;
   run.samples_per_s = 326;
+  run.work = "41,728 tokens/s, 9,900 without padding   12 TFLOP/s by the model";
   run.shares = {{"forward", 0.4}, {"data_wait", 0.6}};
   run.step_times_ns = {90e6, 98e6, 200e6};
   run.shares_over_time = {{{"data_wait", 1.0}}, {{"forward", 1.0}}};
@@ -112,6 +114,14 @@ TEST(LayoutTest, NamesCannotMoveTheCursor) {
 
 TEST(LayoutTest, IsAsciiWhereTheTerminalIs) {
   for (const char c : Text(AState(), {.columns = 100, .rows = 40, .unicode = false})) EXPECT_GE(c, 0);
+}
+
+TEST(LayoutTest, OfARunItIsSaidWhatTokensAreOfUseAndWhatTheModelComputes) {
+  EXPECT_THAT(Text(AState(), {.columns = 100, .rows = 40}),
+              testing::HasSubstr("41,728 tokens/s, 9,900 without padding   12 TFLOP/s by the model"));
+  State without = AState();
+  without.runs[0].work = without.runs[1].work = "";
+  EXPECT_THAT(Text(without, {.columns = 100, .rows = 40}), testing::Not(testing::HasSubstr("tokens/s")));
 }
 
 }  // namespace

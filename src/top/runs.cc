@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "record/metrics.h"
+#include "report/figures.h"
 #include "watch/runs_folder.h"
 
 namespace fullbore::top {
@@ -68,6 +69,10 @@ Run RunOf(const std::string& name, const watch::LiveRun& live) {
   run.step_ns = now.mean_step_ns;
   run.samples_per_s = now.samples_per_s;
   run.tokens_per_s = now.tokens_per_s;
+  run.useful_tokens_per_s = now.useful_tokens_per_s;
+  if (now.flops) run.flops_per_s = now.flops->per_s, run.mfu = now.flops->mfu;
+  const std::string tokens = report::TokenRateText(now), flops = report::FlopsText(now);
+  run.work = tokens + (tokens.empty() || flops.empty() ? "" : "   ") + flops;
   const bool since_start = live.of_all().steps > 0;
   for (const diagnose::Finding& finding : (since_start ? live.of_all() : now).findings) {
     run.findings.push_back(

@@ -56,9 +56,11 @@ struct Run {
   std::string name, path, directory;
   int64_t ranks = 0, steps = 0, running_ns = 0;
   double step_ns = 0;  // the mean of the last minute; 0: no step yet
-  std::optional<double> samples_per_s, tokens_per_s;
-  std::map<std::string, double> shares;                         // of the last minute
-  std::vector<double> step_times_ns;                            // over the last minute
+  std::optional<double> samples_per_s, tokens_per_s, useful_tokens_per_s;
+  std::optional<double> flops_per_s, mfu;  // of the first rank's model
+  std::string work;                        // tokens, and what the model computes, in words
+  std::map<std::string, double> shares;    // of the last minute
+  std::vector<double> step_times_ns;       // over the last minute
   std::vector<std::map<std::string, double>> shares_over_time;  // likewise
   std::vector<RoleUse> roles;
   std::string verdict;

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
+from channel_reader import Channel
+from test_distributed import two_ranks
 
 SCRIPT = """
     import contextlib, torch
@@ -271,7 +273,186 @@ train(model, torch.randn(16, 64), call=lambda model, x: model[1](model[0](x).as_
     assert said["unknown"] == ["Linear"]
 
 
+FACTS = ("step", "type", "unknown", "of_tokens", "of_squares", "width")
+COMPILED = """model = torch.compile(model, backend="eager")"""
+RUN = "\ntrain(model, ids, oracle=False)"
+
+
+def compared(runner, lines: str, compiled: str = COMPILED, run: str = RUN) -> tuple[dict, dict]:
+    """What is said of a compiled model, and of the same as it is."""
+    said, _ = said_of(runner, f"{lines}\n{compiled}{run}")
+    plain, _ = said_of(runner, f"{lines}{run}")
+    return {name: said.get(name) for name in FACTS}, plain
+
+
+def of_model(plain: dict) -> int:
+    """Without what is computed again."""
+    return plain["step"] - plain.get("again", 0)
+
+
+MODEL = "model = Model()"
+HALF = """model = Model()
+model.blocks[0].requires_grad_(False)
+for each in model.blocks:
+    each.compile(backend="eager")"""
+BRANCH = """class Branch(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, 8 * WIDTH)
+    def forward(self, x):
+        return self.b(x)[..., :WIDTH] if x.isnan().any() else self.a(x)
+model = Model()
+model.blocks.append(Branch())"""
+SPARSE = """class Experts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.each = nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(4))
+    def forward(self, x):
+        flat, which = x.reshape(-1, WIDTH), torch.arange(x.numel() // WIDTH) % 3
+        out = torch.zeros_like(flat)
+        for i, expert in enumerate(self.each):
+            at = (which == i).nonzero()[:, 0]
+            out = out.index_add(0, at, expert(flat[at]))
+        return out.view(x.shape)
+model = Model()
+model.blocks.append(Experts())"""
+RECURRENT = """class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.rnn = nn.Embedding(WORDS, WIDTH), nn.LSTM(WIDTH, WIDTH, batch_first=True)
+        self.out = nn.Linear(WIDTH, WORDS)
+    def forward(self, x):
+        return self.out(self.rnn(self.words(x))[0])
+model = Net()"""
+
+
 @pytest.mark.long
-def test_a_compiled_model_says_nothing(newest):
-    said, _ = said_of(newest, 'train(torch.compile(Model(), backend="eager"), ids, oracle=False)')
-    assert said is None
+@pytest.mark.parametrize(
+    "lines",
+    [
+        *(MODEL, "model = Model(lambda: Block(Head))", "model = Model(lambda: Block(lambda: Attention(causal=True)))"),
+        *("model = Model(again=False)", "model = Model(again=True)", BRANCH, SPARSE, RECURRENT),
+        LORA.rsplit("\n", 1)[0],
+        TRANSFORMERS.rsplit("\n", 1)[0] + "\nmodel = LlamaForCausalLM(config)",
+    ],
+    ids=[
+        *("attention", "heads", "causal", "recomputed", "recomputed-reentrant", "branch-by-data", "sparse"),
+        *("recurrent", "lora", "llama"),
+    ],
+)
+def test_compiled_modules_say_what_they_say_as_they_are(newest, lines):
+    run = RUN
+    if "transformers" in lines:
+        pytest.importorskip("transformers")
+        run = RUN.replace("ids,", "ids, call=lambda model, ids: model(input_ids=ids, labels=ids).loss,")
+    said, plain = compared(newest, lines, run=run)
+    assert said["step"] == of_model(plain)
+    assert said["unknown"] == [] and said["type"] == "float32"
+    if "again" not in plain:
+        assert said == {name: plain[name] for name in FACTS}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("compiled", ["model.compile(backend='aot_eager')", "model = torch.compile(model)", HALF])
+def test_it_does_not_matter_who_compiles_and_how_much_of_the_model(newest, compiled):
+    said, plain = compared(newest, HALF.split("for")[0], compiled.removeprefix("model = Model()"))
+    assert said == {name: plain[name] for name in FACTS}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lines", [HALF, f"{RECURRENT}\n{COMPILED}"])
+def test_that_calls_are_counted_makes_dynamo_compile_nothing_more(newest, lines):
+    lines = f"{lines}{RUN}\nprint('GRAPHS', sorted(torch._dynamo.utils.counters['stats'].items()))"
+    script = newest.script(SCRIPT + "".join(f"    {line}\n" for line in lines.splitlines()))
+    results = [newest.start([newest.python, script], hooked=hooked)[0] for hooked in (True, False)]
+    hooked, bare = (re.findall("GRAPHS.*", result.stdout) for result in results)
+    assert hooked == bare and len(bare) == 1
+
+
+@pytest.mark.long
+def test_each_micro_batch_of_a_compiled_model_counts(newest):
+    said, plain = compared(newest, MODEL, run=RUN.replace("ids,", "ids, micro=3,"))
+    assert said["step"] == plain["step"] == 3 * 56770560
+
+
+@pytest.mark.long
+def test_a_graph_for_lengths_of_any_kind_is_counted_by_those_of_the_call(newest):
+    said, plain = compared(newest, MODEL, 'model = torch.compile(model, backend="eager", dynamic=True)')
+    assert said == {name: plain[name] for name in FACTS}
+
+
+@pytest.mark.long
+def test_products_in_16_bits_are_of_that_type_whatever_the_weights_have(newest):
+    cast = """
+def call(model, ids):
+    with torch.autocast("cpu", torch.bfloat16):
+        return model(ids).square().mean()"""
+    said, plain = compared(newest, MODEL, run=cast + RUN.replace("ids,", "ids, call=call,"))
+    assert said == {name: plain[name] for name in FACTS}
+    assert said["type"] == "bfloat16"
+
+
+@pytest.mark.long
+def test_images_and_torchs_own_attention_are_counted_in_graphs_too(newest):
+    lines = CONVOLUTIONS.removeprefix("train(").rsplit(", torch.randn", 1)[0]
+    run = RUN.replace("ids,", "images,")
+    lines = f"model = {lines}\nimages = torch.randn(ROWS, 3, 32, 32)\nmodel(images)"
+    said, plain = compared(newest, lines, run=run)
+    assert said["step"] == plain["step"] and said["unknown"] == []
+    lines = "model = nn.TransformerEncoderLayer(WIDTH, 4, 64, batch_first=True)\nx = torch.randn(ROWS, LENGTH, WIDTH)"
+    said, plain = compared(newest, lines, run=RUN.replace("ids,", "x,"))
+    assert said["step"] == plain["step"] and said["unknown"] == []
+
+
+@pytest.mark.long
+def test_operators_of_another_library_are_named(newest):
+    lines = """@torch.library.custom_op("mine::mix", mutates_args=())
+def mix(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+mix.register_fake(torch.empty_like)
+mix.register_autograd(lambda ctx, gradient: gradient * 2)
+class Mine(nn.Module):
+    def forward(self, x):
+        return torch.ops.mine.mix(x)
+model = Model()
+model.blocks.append(Mine())"""
+    said, plain = compared(newest, lines)
+    assert said["unknown"] == ["mix"] and said["step"] == plain["step"]
+
+
+TWO_RANKS = """import os
+from torch.distributed.fsdp import FullyShardedDataParallel, MixedPrecisionPolicy, fully_shard
+torch.distributed.init_process_group("gloo")
+mesh = torch.distributed.device_mesh.init_device_mesh("cpu", (2,))
+half = MixedPrecisionPolicy(param_dtype=torch.bfloat16)
+ids = ids[: 2 + 2 * torch.distributed.get_rank()]
+model = Model()
+{wrap}
+train(model, ids, oracle=False)
+torch.distributed.destroy_process_group()"""
+SHARD = """for each in (*model.blocks, model):
+    fully_shard(each, mesh=mesh, mp_policy=half)"""
+DATA_PARALLEL = "model = nn.parallel.DistributedDataParallel(model)"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        *(DATA_PARALLEL, f"{DATA_PARALLEL}\n{COMPILED}", f"{COMPILED}\n{DATA_PARALLEL}"),
+        *(SHARD, f"{SHARD}\n{COMPILED}", HALF.split("\n", 2)[2] + f"\n{SHARD}"),
+        "model = FullyShardedDataParallel(model, device_id=torch.device('cpu'))",
+    ],
+    ids=["ddp", "ddp-compiled", "compiled-ddp", "fully-shard", "fully-shard-compiled", "blocks-compiled", "fsdp"],
+)
+def test_each_rank_counts_its_own_batch_however_the_model_is_distributed(newest, wrap):
+    lines = TWO_RANKS.format(wrap=wrap)
+    script = newest.script(SCRIPT + "".join(f"    {line}\n" for line in lines.splitlines()))
+    result, directory = newest.start(two_ranks(newest, script))
+    assert result.returncode == 0, result.stderr
+    ranks = {process.rank: process.facts["flops"] for process in Channel(directory).trainers if process.steps}
+    a_row = 3 * (3 * (2 * 48 * 12 * 32 * 32 + 4 * 48 * 48 * 32) + 2 * 48 * 32 * 100)
+    assert {rank: said["step"] for rank, said in ranks.items()} == {0: 2 * a_row, 1: 4 * a_row}
+    for said in ranks.values():
+        assert said["unknown"] == [] and "in_vain" not in said, "all of its weights are trained"
+        assert said["type"] == ("bfloat16" if "fully_shard" in wrap else "float32")

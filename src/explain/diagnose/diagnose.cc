@@ -102,6 +102,8 @@ void FillThroughput(const View& view, Diagnosis& diagnosis) {
   diagnosis.steps_per_s = static_cast<double>(lead.steps) / (static_cast<double>(lead.wall_ns) / 1e9);
   if (FillServing(view, diagnosis)) return;
   diagnosis.flops = ModelFlopsOf(view, diagnosis.steps_per_s);
+  if (const std::string why = WhyNoModelFlops(view); !why.empty())
+    diagnosis.not_judged.push_back({"the model's FLOP/s and MFU", why, ""});
   if (lead.samples == 0 || !lead.info->samples_known) {
     diagnosis.not_judged.push_back({"samples per second", "the size of a batch could not be seen",
                                     "batches of tensors whose first dimension counts samples"});

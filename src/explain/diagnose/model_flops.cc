@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -22,14 +23,30 @@ constexpr size_t kMostNames = 3;
 constexpr std::array kTypes = {ElementType::kBFloat16, ElementType::kFloat16, ElementType::kFloat32,
                                ElementType::kFloat64};
 
-// Of an average batch of the steady state.
-double OfAStep(const json& said, const View& view) {
+json Said(const View& view) {
+  const auto text = view.Fact("flops");
+  return text ? record::ParseJson(*text) : json();
+}
+
+std::string TextIn(const json& said, const char* name) {
+  const auto text = said.find(name);
+  return text != said.end() && text->is_string() ? text->get<std::string>() : "";
+}
+
+// Of an average batch of the steady state, with all that is computed again.
+double ComputedInAStep(const json& said, const View& view) {
   const double step = NumberIn(said, "step"), width = NumberIn(said, "width");
   const auto tokens = SampleTokensOf(view);
   if (width <= 0 || !tokens || tokens->squares <= 0) return step;
   const double of_tokens = NumberIn(said, "of_tokens"), of_squares = NumberIn(said, "of_squares");
   const double others = step - of_tokens - of_squares;
   return others + of_tokens * tokens->computed / width + of_squares * tokens->squares / (width * width);
+}
+
+// Computed again is a part of the whole, as wide as the batches are.
+double OfAStep(const json& said, const View& view) {
+  const double again = std::clamp(NumberIn(said, "again") / NumberIn(said, "step"), 0.0, 1.0);
+  return ComputedInAStep(said, view) * (1 - again);
 }
 
 std::vector<std::string> Names(const json& said) {
@@ -55,10 +72,11 @@ struct Peak {
   std::string name;
 };
 
-// Of the type that the products are computed in.
-std::optional<Peak> PeakOf(const View& view) {
+// Of the type that the products were seen to be computed in, else of the one that the model has.
+std::optional<Peak> PeakOf(const json& said, const View& view) {
   const roofline::Device* device = DeviceOf(view);
-  const std::string precision = view.Fact("precision").value_or("");
+  const std::string seen = TextIn(said, "type");
+  const std::string precision = seen.empty() ? view.Fact("precision").value_or("") : seen;
   const bool tf32 = view.Fact("tf32_matmul") == "true";
   for (const ElementType type : kTypes) {
     if (device == nullptr || timeline::Name(type) != precision) continue;
@@ -73,18 +91,22 @@ std::optional<Peak> PeakOf(const View& view) {
 }  // namespace
 
 std::optional<ModelFlops> ModelFlopsOf(const View& view, double steps_per_s) {
-  const auto text = view.Fact("flops");
-  const json said = text ? record::ParseJson(*text) : json();
+  const json said = Said(view);
   if (!said.is_object() || NumberIn(said, "step") <= 0) return std::nullopt;
   ModelFlops flops;
   flops.per_s = OfAStep(said, view) * steps_per_s;
   flops.unknown = Names(said);
   if (flops.per_s <= 0) return std::nullopt;
-  if (const auto peak = PeakOf(view); peak && flops.unknown.empty()) {
+  if (const auto peak = PeakOf(said, view); peak && flops.unknown.empty()) {
     flops.mfu = flops.per_s / peak->flops_per_s;
     flops.peak = peak->name;
   }
   return flops;
+}
+
+std::string WhyNoModelFlops(const View& view) {
+  const json said = Said(view);
+  return said.is_object() ? TextIn(said, "why") : "";
 }
 
 }  // namespace fullbore::diagnose

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "explain/diagnose/diagnose.h"
 #include "explain/diagnose/testing/a_run.h"
 
@@ -45,6 +47,28 @@ TEST(ModelFlopsTest, Float32IsMeasuredAgainstTf32WhereThatIsAllowed) {
   EXPECT_EQ(Of({.precision = "float32"})->peak, "H100 SXM in float32");
   EXPECT_EQ(Of({.precision = "float32", .tf32 = "true"})->peak, "H100 SXM in TF32");
   EXPECT_GT(*Of({.precision = "float32"})->mfu, *Of({.precision = "float32", .tf32 = "true"})->mfu);
+}
+
+TEST(ModelFlopsTest, TheTypeOfTheProductsGoesBeforeThatOfTheWeights) {
+  const auto sharded =
+      Of({.flops = R"({"step": 2e13, "unknown": [], "type": "bfloat16"})", .precision = "float32"});
+  ASSERT_TRUE(sharded.has_value());
+  EXPECT_EQ(sharded->peak, "H100 SXM in bfloat16");
+}
+
+TEST(ModelFlopsTest, WhatIsComputedAgainIsNotTheModels) {
+  const auto flops = Of({.flops = R"({"step": 8e12, "unknown": [], "backward": 4e12, "again": 2e12})"});
+  ASSERT_TRUE(flops.has_value());
+  EXPECT_DOUBLE_EQ(flops->per_s, 20 * 6e12);
+}
+
+TEST(ModelFlopsTest, ItIsSaidWhyNothingWasCounted) {
+  ARun run = ATraining();
+  run.rank().facts["flops"] = R"({"why": "a compiled graph cannot be read"})";
+  const record::Recording recording = run;
+  EXPECT_EQ(Diagnose(recording).flops, std::nullopt);
+  const auto is_of_flops = [](const NotJudged& one) { return one.why == "a compiled graph cannot be read"; };
+  EXPECT_TRUE(std::ranges::any_of(Diagnose(recording).not_judged, is_of_flops));
 }
 
 TEST(ModelFlopsTest, APeakThatIsNotKnownLeavesTheFlops) {

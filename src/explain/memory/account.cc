@@ -103,6 +103,9 @@ class Accountant {
     ReplayOptions options;
     options.settings = snapshot_.settings;
     options.as_recorded = true;
+    out_.collects_garbage =
+        options.settings.garbage_collection_threshold > 0 &&
+        std::ranges::find(history_.acts, Act::Kind::kGiveBack, &Act::kind) != history_.acts.end();
     const size_t stretch = history_.acts.size() / kCurvePoints + 1;
     size_t seen = 0;
     int64_t fullest = -1;
@@ -227,7 +230,7 @@ std::vector<DeviceAccount> AccountsOf(const MemorySnapshot& snapshot, const Acco
 }
 
 bool CanJudge(const DeviceAccount& account) {
-  return account.as_recorded && account.complete &&
+  return account.as_recorded && account.complete && !account.collects_garbage &&
          static_cast<double>(account.as_recorded->off) <=
              kMostOff * static_cast<double>(account.peak_reserved);
 }

@@ -57,7 +57,10 @@ struct DeviceAccount {
   int64_t device = 0;
   size_t events = 0;
   std::optional<int64_t> span_us;
-  bool complete = false;      // seen from the first allocation on
+  bool complete = false;  // seen from the first allocation on
+  // garbage_collection_threshold is set, and more than pages went back: which segments went is known, and not which
+  // would have gone under other settings.
+  bool collects_garbage = false;
   int64_t earlier_bytes = 0;  // that stood before the first event
   int64_t peak_reserved = 0;  // as recorded
   // What this process could have had of the device: known where the device refused more, and not a limit that is set.
@@ -80,7 +83,8 @@ struct AccountOptions {
 std::vector<DeviceAccount> AccountsOf(const MemorySnapshot& snapshot, const AccountOptions& options = {});
 
 // Whether the record is complete, for what was held in pieces before it began would be missing elsewhere, and
-// whether a replay of the run as it was says enough for its answers on other settings to be believed.
+// whether a replay of the run as it was says enough for its answers on other settings to be believed; all that the
+// allocator does has to be replayed there, too.
 bool CanJudge(const DeviceAccount& account);
 
 }  // namespace fullbore::memory

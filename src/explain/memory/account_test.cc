@@ -91,6 +91,26 @@ TEST(AccountTest, SaysNothingOfOtherSettingsWhereItsReplayIsNotTheRecord) {
   EXPECT_TRUE(account.what_if.empty());
 }
 
+TEST(AccountTest, SaysNothingOfOtherSettingsWhereGarbageWasCollected) {
+  DeviceMaker maker;
+  maker.Segment(0, 40 * kMiB).Allocate(0, 40 * kMiB).Free(0, 40 * kMiB);
+  maker.Segment(1 << 30, 60 * kMiB)
+      .Allocate(1 << 30, 60 * kMiB)
+      .Stands(1 << 30, 60 * kMiB, {{1 << 30, 60 * kMiB}});
+  const auto account_of = [](DeviceMaker made, double threshold) {
+    MemorySnapshot snapshot = SnapshotOf(made.Take());
+    snapshot.settings.garbage_collection_threshold = threshold;
+    return AccountsOf(snapshot).front();
+  };
+  DeviceMaker collected = maker;
+  collected.Do(Event::Action::kSegmentFree, 0, 40 * kMiB);
+  maker.Stands(0, 40 * kMiB, {});
+  EXPECT_EQ(account_of(collected, 0.5).as_recorded->off, 0);
+  EXPECT_FALSE(CanJudge(account_of(collected, 0.5)));
+  EXPECT_TRUE(CanJudge(account_of(collected, 0))) << "an emptied cache";
+  EXPECT_TRUE(CanJudge(account_of(maker, 0.5))) << "nothing went";
+}
+
 TEST(AccountTest, SaysNothingOfOtherSettingsWhereTheRecordBeginsLate) {
   const DeviceAccount account = AccountOf(DeviceMaker()
                                               .Stands(0, 100 * kMiB, {{0, 9 * kMiB}})

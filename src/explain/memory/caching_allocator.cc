@@ -95,7 +95,7 @@ std::optional<CachingAllocator::BlockIndex> CachingAllocator::TakeFree(int64_t b
 
 std::optional<CachingAllocator::BlockIndex> CachingAllocator::TakeNew(int64_t bytes, uint64_t stream,
                                                                       bool small) {
-  return settings_.expandable_segments ? TakeExpandable(SegmentBytes(bytes), stream, small)
+  return settings_.expandable_segments ? TakeExpandable(bytes, stream, small)
                                        : TakeSegment(SegmentBytes(bytes), stream, small);
 }
 
@@ -115,6 +115,7 @@ std::optional<CachingAllocator::BlockIndex> CachingAllocator::TakeSegment(int64_
   piece.bytes = bytes;
   piece.stream = stream;
   piece.small = small;
+  made_.push_back(next_address_);
   next_address_ += static_cast<uint64_t>(RoundUp(bytes, kSmallSegment));
   return NewPiece(piece);
 }
@@ -252,6 +253,14 @@ void CachingAllocator::GiveBack(BlockIndex piece) {
   PoolOf(pieces_[piece]).free.erase(KeyOf(piece));
   reserved_ -= pieces_[piece].bytes;
   spare_.push_back(piece);
+}
+
+void CachingAllocator::GiveBackSegment(size_t number) {
+  if (number >= made_.size()) return;
+  for (Pool* pool : {&small_, &large_}) {
+    const auto found = std::ranges::find(pool->free, made_[number], &Key::address);
+    if (found != pool->free.end()) return GiveBack(found->piece);
+  }
 }
 
 void CachingAllocator::GiveBackAll(bool small) {

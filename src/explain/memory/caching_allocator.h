@@ -37,6 +37,9 @@ class CachingAllocator {
   std::optional<BlockIndex> Allocate(int64_t bytes, uint64_t stream);
   void Free(BlockIndex block);
   void ReleaseCached();  // torch.cuda.empty_cache()
+  // Of the segments, counted as they were made or adopted. Does nothing where a part of it is in use. Looks at each
+  // free piece.
+  void GiveBackSegment(size_t number);
 
   // A segment that exists already, with what is in use in it, in the order of addresses; the rest of it is free. The
   // blocks' indices, in the same order.
@@ -123,6 +126,7 @@ class CachingAllocator {
   std::vector<Piece> pieces_;
   std::vector<BlockIndex> spare_;  // of pieces_
   std::vector<ExpandableSegment> expandable_;
+  std::vector<uint64_t> made_;  // addresses of segments that are not expandable
   Pool small_, large_;
   uint64_t next_address_ = uint64_t{1} << 40;
   int64_t allocated_ = 0, reserved_ = 0, peak_allocated_ = 0, peak_reserved_ = 0;

@@ -109,6 +109,15 @@ TEST(CachingAllocatorTest, GrowsAnExpandableSegmentByWhatIsMissing) {
   EXPECT_EQ(allocator.allocated(), 45 * kMiB);
 }
 
+TEST(CachingAllocatorTest, MapsNoMoreOfAnExpandableSegmentThanTheBlockTakes) {
+  AllocatorSettings settings;
+  settings.expandable_segments = true;
+  CachingAllocator allocator(settings);
+  ASSERT_TRUE(allocator.Allocate(10 * kMiB + kMiB / 2, 0));
+  ASSERT_TRUE(allocator.Allocate(29 * kMiB + kMiB / 4, 0));  // of which 9.5 MiB are free already
+  EXPECT_EQ(allocator.reserved(), 40 * kMiB);
+}
+
 TEST(CachingAllocatorTest, GivesBackWholePagesOfAnExpandableSegment) {
   CachingAllocator allocator(Expandable());
   const auto a = allocator.Allocate(30 * kMiB, 0), b = allocator.Allocate(30 * kMiB, 0);

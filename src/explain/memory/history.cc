@@ -28,6 +28,7 @@ class HistoryBuilder {
     AddWhatStands();
     SortEarlier();
     FollowSegmentsBack();
+    NumberSegments();
     return std::move(out_);
   }
 
@@ -41,6 +42,8 @@ class HistoryBuilder {
       case Action::kFree:
         return Free(event);
       case Action::kSegmentFree:
+        GiveBack();
+        return out_.acts.push_back({Act::Kind::kGiveBack, at_, 0, 0, 0});
       case Action::kSegmentUnmap:
         return GiveBack();
       case Action::kOutOfMemory:
@@ -143,6 +146,23 @@ class HistoryBuilder {
     if (reserved == 0) return;  // expandable ones, too, whose pieces all came later
     for (auto& [address, segment] : standing) {
       if (segment.bytes > 0) out_.segments.push_back(std::move(segment));
+    }
+  }
+
+  // Those that stood before the first event come first, in the order of their addresses.
+  void NumberSegments() {
+    std::unordered_map<uint64_t, size_t> numbers;
+    for (const Segment& segment : out_.segments) numbers.emplace(segment.address, numbers.size());
+    size_t made = numbers.size();
+    auto act = out_.acts.begin();
+    for (size_t i = 0; i < device_.events.size(); ++i) {
+      const Event& event = device_.events[i];
+      if (event.action == Action::kSegmentAllocate) numbers[event.address] = made++;
+      if (event.action != Action::kSegmentFree) continue;
+      act = std::find_if(act, out_.acts.end(),
+                         [&](const Act& one) { return one.kind == Act::Kind::kGiveBack && one.event == i; });
+      const auto number = numbers.find(event.address);
+      act->life = number != numbers.end() ? number->second : made;
     }
   }
 

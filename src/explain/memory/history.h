@@ -25,14 +25,15 @@ struct Act {
   enum class Kind : uint8_t {
     kAllocate,
     kFree,
-    kRelease,  // what is cached went back to the driver: torch.cuda.empty_cache()
-    kRetry,    // the same, because the driver had no more
-    kFail,     // memory that it did not get
+    kRelease,   // what is cached went back to the driver: torch.cuda.empty_cache()
+    kRetry,     // the same, because the driver had no more
+    kFail,      // memory that it did not get
+    kGiveBack,  // a segment that went: of a kRelease or kRetry, which need not take all that is cached
   };
 
   Kind kind = Kind::kAllocate;
   size_t event = 0;
-  size_t life = 0;    // of kAllocate and kFree
+  size_t life = 0;    // of kAllocate and kFree; of kGiveBack: which segment, counted as they were made
   int64_t bytes = 0;  // of kFail
   uint64_t stream = 0;
 };

@@ -68,9 +68,12 @@ TEST(HistoryTest, TellsAnEmptiedCacheFromADriverThatRefused) {
                                  .Allocate(0, 40 * kMiB, 5)
                                  .Take()));
   };
-  EXPECT_EQ(seen(3, 3), (std::vector{Act::Kind::kRetry, Act::Kind::kAllocate}));
-  EXPECT_EQ(seen(0, 0), (std::vector{Act::Kind::kRetry, Act::Kind::kAllocate})) << "a backward pass";
-  EXPECT_EQ(seen(2, 3), (std::vector{Act::Kind::kRelease, Act::Kind::kAllocate})) << "empty_cache()";
+  const auto both = Act::Kind::kGiveBack;
+  EXPECT_EQ(seen(3, 3), (std::vector{Act::Kind::kRetry, both, both, Act::Kind::kAllocate}));
+  EXPECT_EQ(seen(0, 0), (std::vector{Act::Kind::kRetry, both, both, Act::Kind::kAllocate}))
+      << "a backward pass";
+  EXPECT_EQ(seen(2, 3), (std::vector{Act::Kind::kRelease, both, both, Act::Kind::kAllocate}))
+      << "empty_cache()";
 }
 
 TEST(HistoryTest, TellsNoRefusalsWithoutLines) {
@@ -79,7 +82,22 @@ TEST(HistoryTest, TellsNoRefusalsWithoutLines) {
                                      .Segment(0, 40 * kMiB)
                                      .Allocate(0, 40 * kMiB)
                                      .Take());
-  EXPECT_EQ(KindsOf(history), (std::vector{Act::Kind::kRelease, Act::Kind::kAllocate}));
+  EXPECT_EQ(KindsOf(history), (std::vector{Act::Kind::kRelease, Act::Kind::kGiveBack, Act::Kind::kAllocate}));
+}
+
+TEST(HistoryTest, NumbersTheSegmentsThatGo) {
+  const History history = HistoryOf(DeviceMaker()
+                                        .Segment(0, 20 * kMiB)
+                                        .Segment(64 * kMiB, 40 * kMiB)
+                                        .Do(Action::kSegmentFree, 0, 20 * kMiB)
+                                        .Segment(0, 30 * kMiB)
+                                        .Do(Action::kSegmentFree, 0, 30 * kMiB)
+                                        .Do(Action::kSegmentFree, 64 * kMiB, 40 * kMiB)
+                                        .Take());
+  std::vector<size_t> numbers;
+  for (const Act& act : history.acts)
+    if (act.kind == Act::Kind::kGiveBack) numbers.push_back(act.life);
+  EXPECT_EQ(numbers, (std::vector<size_t>{0, 2, 1})) << "one that was made at the same place is another one";
 }
 
 TEST(HistoryTest, KeepsWhereTheDriverRefused) {

@@ -84,14 +84,20 @@ class Replayer {
       case Act::Kind::kFree:
         return Free(act.life);
       case Act::Kind::kRelease:
-        return Release();
+        return GivesBackOneByOne() || Release();
       case Act::Kind::kRetry:
-        return options_.as_recorded ? Release() : true;
+        return !options_.as_recorded || GivesBackOneByOne() || Release();
+      case Act::Kind::kGiveBack:
+        if (GivesBackOneByOne()) allocator_.GiveBackSegment(act.life);
+        return true;
       case Act::Kind::kFail:
         return Retry(act);
     }
     return true;
   }
+
+  // As recorded, each segment that went goes: often these are not all that is free. Of expandable ones only pages go.
+  bool GivesBackOneByOne() const { return options_.as_recorded && !options_.settings.expandable_segments; }
 
   bool Allocate(size_t life, size_t event) {
     const auto block = allocator_.Allocate(BytesOf(life), history_.lives[life].stream);

@@ -43,6 +43,23 @@ TEST(ReplayTest, SaysByHowMuchItDiffersFromTheRecord) {
   EXPECT_EQ(replayed.off, 20 * kMiB);
 }
 
+TEST(ReplayTest, OnlySegmentsGoThatWentInTheRecord) {
+  const Replayed replayed = Replay(HistoryOf(DeviceMaker()
+                                                 .Segment(0, 40 * kMiB)
+                                                 .Allocate(0, 40 * kMiB)
+                                                 .Segment(64 * kMiB, 60 * kMiB)
+                                                 .Allocate(64 * kMiB, 60 * kMiB)
+                                                 .Free(0, 40 * kMiB)
+                                                 .Free(64 * kMiB, 60 * kMiB)
+                                                 .Do(Event::Action::kSegmentFree, 64 * kMiB, 60 * kMiB)
+                                                 .Allocate(0, 30 * kMiB)
+                                                 .Stands(0, 40 * kMiB, {{0, 30 * kMiB}})
+                                                 .Take()),
+                                   AsRecorded());
+  EXPECT_EQ(replayed.off, 0);
+  EXPECT_EQ(replayed.driver_calls, 2) << "the first segment was not made again";
+}
+
 TEST(ReplayTest, KnowsWhatExpandableSegmentsWouldSave) {
   ReplayOptions options;
   options.settings.expandable_segments = true;

@@ -115,7 +115,11 @@ std::vector<std::string> MemoryLimits(const DeviceAccount& account) {
         "The record begins when {} stood already: what made them is not known, so nothing is said about other settings.",
         Bytes(account.earlier_bytes)));
   if (!account.as_recorded || !account.complete) return limits;
-  if (!CanJudge(account))
+  if (account.collects_garbage)
+    limits.push_back(
+        "garbage_collection_threshold is set, and what it would give back under other settings is not replayed: nothing "
+        "is said about them.");
+  else if (!CanJudge(account))
     limits.push_back(
         fmt::format("A replay of the allocator differs from the record by up to {}, so nothing is said "
                     "about other settings: pools of graphs or of the user's are not replayed.",

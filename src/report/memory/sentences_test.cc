@@ -68,6 +68,8 @@ TEST(MemorySentencesTest, SaysHowFarItCanBeBelieved) {
   EXPECT_THAT(MemoryLimits(account), ElementsAre(HasSubstr("differs from the record by up to 10 MB.")));
   account.as_recorded->off = kGB;
   EXPECT_THAT(MemoryLimits(account), ElementsAre(HasSubstr("nothing is said about other settings")));
+  account.collects_garbage = true;
+  EXPECT_THAT(MemoryLimits(account), ElementsAre(HasSubstr("garbage_collection_threshold is set")));
   account.events = 0;
   EXPECT_THAT(MemoryLimits(account), ElementsAre(HasSubstr("_record_memory_history()")));
 }

@@ -11,6 +11,8 @@ forward      outermost module calls
 tokens       how many of the tokens that the model computes are padding
 padding      which elements of a matrix are
 flops        how many floating-point operations a step takes
+graphs       what the graphs multiply that torch.compile makes
+graph_calls  how often a step calls them
 held         which modules the optimizers train, and gradients that nobody uses
 kept         outputs of the model that an evaluation keeps
 backward     autograd.backward, and when this rank's own part of it is done
@@ -45,6 +47,7 @@ from . import (
     fast_cost,
     flops,
     forward,
+    graph_calls,
     held,
     kept,
     loader,
@@ -84,6 +87,7 @@ def attach(torch: Any, when_imported: Callable[[str, Callable[[Any], None]], Non
         ("torch.nn.parallel.distributed", collectives.attach_data_parallel),
         ("torch.cuda", device.attach),
         ("torch._dynamo.callback", dynamo.attach),
+        ("torch._dynamo.output_graph", graph_calls.attach),
         ("torch.serialization", checkpoints.attach),
         ("safetensors.torch", checkpoints.attach_safetensors),
     ):

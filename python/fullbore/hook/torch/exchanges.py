@@ -40,10 +40,12 @@ def sharded_groups(model: Any) -> Iterator[Any]:
 
 def receiving_gradients(model: Any) -> Iterator[Any]:
     """Its parameters; of those that fully_shard took over, what is gathered of them, once it has been."""
-    gathered = [
-        parameter._unsharded_param
-        for group in sharded_groups(model)
-        for parameter in group.fsdp_params
-        if hasattr(parameter, "_unsharded_param")
-    ]
-    yield from gathered or model.parameters()
+    yield from [gathered for _, gathered in gathered_of(model)] or model.parameters()
+
+
+def gathered_of(model: Any) -> Iterator[tuple[Any, Any]]:
+    """Of what fully_shard took over: each parameter as the optimizer has it, and as the modules get it."""
+    for group in sharded_groups(model):
+        for parameter in group.fsdp_params:
+            if hasattr(parameter, "_unsharded_param"):
+                yield parameter.sharded_param, parameter._unsharded_param

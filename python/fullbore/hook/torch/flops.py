@@ -1,10 +1,10 @@
 """How many floating-point operations a step takes, by the model's own modules.
 
-Counted in the first steps alone, while every module's call is seen (forward.Forward.learn): linear layers and
-convolutions by what they return, attention by the lengths of what its projections get. Forward once; backward once for
-a weight and once for an input that wants a gradient; once more what is computed again within the backward pass. A
-multiplication with its addition is two. What else multiplies, and modules with weights that are none of these, is not
-known: their names are said, so that nobody takes a part for all.
+Counted in the first steps alone, while every module's call is seen (forward.Forward.learn; of those that torch.compile
+compiles, see graph_calls): linear layers and convolutions by what they return, attention by the lengths of what its
+projections get. Forward once; backward once for a weight and once for an input that wants a gradient; once more what is
+computed again within the backward pass. A multiplication with its addition is two. What else multiplies, and modules
+with weights that are none of these, is not known: their names are said, so that nobody takes a part for all.
 
 Of these operations two parts are told apart: what the backward pass computes again, and what of it would be left out if
 only the parameters that an optimizer holds wanted gradients.
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from ..core import steps
 from ..core.interrupts import is_the_scripts
 from ..core.runtime import Thread, guarded, hook
-from . import forward, held, tokens
+from . import exchanges, forward, graphs, held, tokens
 
 MOST_PROJECTIONS = 8  # of one attention: more is a model that is called one
 LEAST_PROJECTION = 0.15  # of the largest: queries, keys and values by one layer are three times as large as the outputs
@@ -53,10 +53,16 @@ class Count:
         self.products: list[Product] = []
         self.attentions: list[Attention] = []
         self.others = 0.0  # convolutions, recurrent layers
+        self.applied: list[tuple[float, float, float]] = []  # of compiled graphs: weights, positions, operations
+        self.squares = 0.0  # likewise: tokens by tokens
+        self.lookups: list[graphs.Lookup] = []  # likewise
+        self.is_compiled = False
+        self.types: dict[str, float] = {}  # operations by the type of their results
         self.called: set[int] = set()  # modules whose gradients a backward pass is to follow
         self.owners: list[tuple[int, int]] = []  # parameters of modules, each with how many products came before it
         self.weights = 0
         self.unknown: dict[str, int] = {}  # weights by class
+        self.operators: set[str] = set()  # that are not known, and may multiply whatever they like
         self.seen: set[int] = set()  # modules whose weights are counted
 
     # ---- One call ----
@@ -77,8 +83,11 @@ class Count:
             weight, again = id(weight_of(module)), is_in_backward(torch)
             passes = self.passes(module, given)
             self.products.append(Product(id(module), id(given), shape, results, passes, weight, again))
+            self.note_type(result.dtype, of_product(self.products[-1]))
         elif isinstance(module, torch.nn.modules.conv._ConvNd):
-            self.others += of_convolution(module, given, result) * self.passes(module, given)
+            operations = of_convolution(module, given, result) * self.passes(module, given)
+            self.others += operations
+            self.note_type(result.dtype, operations)
         else:
             self.find_attention(module, kwargs)
 
@@ -117,6 +126,10 @@ class Count:
         else:
             self.leave_out(torch, module)
 
+    def note_type(self, dtype: Any, operations: float) -> None:
+        name = str(dtype).replace("torch.", "")
+        self.types[name] = self.types.get(name, 0) + operations
+
     def leave_out(self, torch: Any, module: Any) -> None:
         """A kind that is known, called with what is not: a tensor of several devices, or of sequences of any length."""
         if is_known(torch, module):
@@ -138,6 +151,34 @@ class Count:
         looks_up = isinstance(module, (torch.nn.Embedding, torch.nn.EmbeddingBag))
         if weights and not looks_up and not is_known(torch, module):
             self.note_unknown(module, weights)
+
+    # ---- One call of a compiled graph ----
+
+    def add_graph(self, work: graphs.Work, args: Any, again: bool) -> None:
+        """`again`: all but the forward pass, which was counted when it was called for no gradient."""
+        self.is_compiled = True
+        symbols = work.symbols(args)
+        self.operators.update(work.unknown)
+        for each in work.products:
+            once, positions = (graphs.number_of(size, symbols) for size in (each.operations, each.positions))
+            if once is None or positions is None:
+                self.operators.add("what the data decide the size of")
+            else:
+                self.add_of_graph(each, once, positions, each.passes - again)
+        for lookup in work.lookups:
+            rows, width = (graphs.number_of(size, symbols) for size in (lookup.rows, lookup.width))
+            if rows is not None and width is not None:
+                self.lookups.append(lookup._replace(rows=int(rows), width=int(width)))
+
+    def add_of_graph(self, product: graphs.Product, once: float, positions: float, passes: int) -> None:
+        operations = once * passes
+        self.note_type(product.type, operations)
+        if product.kind == graphs.WEIGHTS:
+            self.applied.append((once / 2 / max(positions, 1), positions, operations))
+        elif product.kind == graphs.PAIRS:
+            self.squares += operations
+        else:
+            self.others += operations
 
     # ---- Attention by its projections ----
 
@@ -174,12 +215,17 @@ class Count:
 
     def about(self, lookup: tokens.Shape | None) -> dict[str, Any] | None:
         linear = [(math.prod(each.shape[:-1]), of_product(each)) for each in self.products]
-        squares = sum(each.operations for each in self.attentions)
+        linear += [(positions, operations) for _, positions, operations in self.applied]
+        squares = self.squares + sum(each.operations for each in self.attentions)
         total = self.others + squares + sum(operations for _, operations in linear)
         if total <= 0:
             return None
         unknown = self.names_of_unknown()
-        found = {"step": round(total), "unknown": unknown, **({} if unknown else self.about_backward(total))}
+        found = {"step": round(total), "unknown": unknown}
+        if self.types:
+            found["type"] = max(self.types, key=lambda name: self.types[name])
+        if not unknown:
+            found.update(self.about_backward(total))
         if lookup is None:
             return found
         positions = lookup[0] * lookup[1]
@@ -189,11 +235,14 @@ class Count:
     def about_backward(self, total: float) -> dict[str, int]:
         """Of the products and attentions: the backward pass, what it computes again, and what of it is in vain, unless
         other operations have a part of it."""
+        if self.is_compiled:  # what a graph keeps for its backward pass is its compiler's choice
+            return {}
         parts = {"again": 0.0, "backward": 0.0, "in_vain": 0.0}
-        trained = min((before for ident, before in self.owners if ident in held.held.parameters), default=0)
+        trains = trained_parameters()
+        trained = min((before for ident, before in self.owners if ident in trains), default=0)
         for number, each in enumerate(self.products):
             once = of_product(each) / each.passes
-            wanted = int(each.weight in held.held.parameters) + int(number >= trained)
+            wanted = int(each.weight in trains) + int(number >= trained)
             parts["again"] += once * each.again
             parts["backward"] += once * (each.passes - 1)
             parts["in_vain"] += once * max(0, each.passes - 1 - wanted)
@@ -202,14 +251,23 @@ class Count:
             parts["again"] += (each.operations - backward) * each.again
             parts["backward"] += backward
             parts["in_vain"] += backward * (each.begin < trained)
-        if self.others > LEAST_UNKNOWN * total:
+        are_views = not any(each.weight in trains for each in self.products)  # as where FSDP keeps parameters flat
+        if self.others > LEAST_UNKNOWN * total or are_views:
             del parts["in_vain"]
         return {name: round(part) for name, part in parts.items() if part > 0}
 
     def names_of_unknown(self) -> list[str]:
-        if sum(self.unknown.values()) <= LEAST_UNKNOWN * self.weights:
-            return []
-        return sorted(self.unknown, key=lambda name: -self.unknown[name])[:MOST_NAMES]
+        names = sorted(self.operators)
+        if sum(self.unknown.values()) > LEAST_UNKNOWN * self.weights:
+            names += sorted(self.unknown, key=lambda name: -self.unknown[name])
+        return list(dict.fromkeys(names))[:MOST_NAMES]
+
+
+def trained_parameters() -> set[int]:
+    """Identities of those that optimizers hold, as these and as the modules have them."""
+    pairs = (pair for module in held.called_in_training() for pair in exchanges.gathered_of(module))
+    own = held.held.parameters
+    return own | {id(gathered) for sharded, gathered in pairs if id(sharded) in own}
 
 
 def is_in_backward(torch: Any) -> bool:
@@ -260,12 +318,16 @@ def of_convolution(module: Any, given: Any, result: Any) -> float:
 
 def is_attention(module: Any, products: list[Product]) -> bool:
     """By its name; or because three products of one input are queries, keys and values."""
-    name = type(module).__name__.lower()
-    if "attention" in name or "attn" in name:
+    if is_called_attention(module):
         return True
     own = {id(child) for child in module.children()}
     first = [each for each in products if each.given == products[0].given and each.module in own]
     return len(first) == 3 and len({each.results for each in first[1:]}) == 1
+
+
+def is_called_attention(module: Any) -> bool:
+    name = type(module).__name__.lower()
+    return "attention" in name or "attn" in name
 
 
 def of_attention(products: list[Product]) -> float | None:
@@ -309,10 +371,22 @@ class Flops:
     def end_step(self) -> None:
         whole = forward.forward is not None and forward.forward.learning
         if whole and not self.over:
-            found = self.count.about(tokens.tokens.lookups.latest)
-            if found is not None:
-                hook.fact("flops", found)
+            say(self.count)
+        elif whole:
+            say_why("modules of the model cannot be read")
         self.count = Count()
+
+
+def say(count: Count) -> None:
+    found = count.about(tokens.tokens.lookups.latest)
+    if found is not None:
+        hook.fact("flops", found)
+
+
+def say_why(why: str) -> None:
+    """Nothing is counted, or no more."""
+    if "step" not in hook.facts.get("flops", {}):
+        hook.fact("flops", {"why": why})
 
 
 flops = Flops()

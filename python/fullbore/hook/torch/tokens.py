@@ -15,7 +15,7 @@ from typing import Any
 from ..core import batch, steps, waits
 from ..core.interrupts import is_the_scripts
 from ..core.runtime import Thread, clock, guarded, hook
-from . import forward, padding
+from . import forward, graphs, padding
 
 MOST_LOOKS = 256  # a training goes on as it began
 LOOKS_FOR_NOTHING = 8  # whose batches are no tokens by then
@@ -69,14 +69,7 @@ class Lookups:
 
     def note_lookup(self, module: Any, given: Any) -> None:
         shape = (int(given.shape[0]), int(given.shape[1]))
-        if module.num_embeddings > self.vocabulary:  # what was looked up in a smaller table are no tokens: positions
-            self.latest, self.latest_step = None, -1
-            self.shapes.clear()
-            self.first_rows.clear()
-        self.ambiguous = self.ambiguous or (self.latest_step == hook.steps and shape != self.latest)
-        self.latest, self.latest_step = shape, hook.steps
-        self.vocabulary, self.features = module.num_embeddings, module.embedding_dim
-        self.padding = module.padding_idx
+        self.note_table(shape, module.num_embeddings, module.embedding_dim, module.padding_idx)
         if not module.sparse:
             self.work += PRODUCTS_OF_A_NUMBER * self.vocabulary * self.features
         if len(self.shapes) < MOST_SHAPES:
@@ -84,6 +77,24 @@ class Lookups:
             row = Matrix(sys.modules["torch"], given).row
             if row is not None:
                 self.first_rows.add(row)
+
+    def note_compiled(self, lookup: graphs.Lookup) -> None:
+        """Of a compiled graph, of which no call is seen: shapes alone."""
+        if lookup.vocabulary < self.vocabulary:
+            return
+        self.note_table((lookup.rows, lookup.width), lookup.vocabulary, lookup.features, lookup.padding)
+        self.work += PRODUCTS_OF_A_NUMBER * self.vocabulary * self.features
+        if len(self.shapes) < MOST_SHAPES:
+            self.shapes.add((lookup.rows, lookup.width))
+
+    def note_table(self, shape: Shape, vocabulary: int, features: int, padding: int | None) -> None:
+        if vocabulary > self.vocabulary:  # what was looked up in a smaller table are no tokens: positions
+            self.latest, self.latest_step = None, -1
+            self.shapes.clear()
+            self.first_rows.clear()
+        self.ambiguous = self.ambiguous or (self.latest_step == hook.steps and shape != self.latest)
+        self.latest, self.latest_step = shape, hook.steps
+        self.vocabulary, self.features, self.padding = vocabulary, features, padding
 
     def note_work(self, weights: int, positions: int) -> None:
         self.work += weights * positions
