@@ -5,6 +5,7 @@ planted; and TraceML (PyPI), where that is installed, with `--max-step-time-regr
   pip install --target /some/where traceml-ai
   bench/regressions.py [--traceml /some/where] [--pairs 20] [--starts 7] [--seconds 10] [--planted 0.06] [--real-time]
                        [--keep FOLDER] [--json FILE]
+  bench/regressions.py --in-turns 2m [--pairs 20] [--planted 0.06] [--json FILE]
 
 The training as it is is started so many times as a baseline, once more for each pair (identical), and once for each
 with steps that compute for 6 % of what they took (regressed): all of them in an order that chance decides, so that what
@@ -13,6 +14,9 @@ B`) and with all of them (`--new`); and as often eight starts with eight others 
 unchanged trainings, or from these and the regressed. Where TraceML is there, it runs within `fullbore run`, so that
 both see the same steps, and its change of the step time is held against its 3 %: it asks for a declaration in a file of
 its own before it says so itself.
+
+With `--in-turns`, no recordings are compared but commands (`fullbore compare --baseline CMD --candidate CMD`), each
+pair with this budget: what a CI does that checks out both states of a program.
 
 `--real-time` gives the trainings a core before everything else (chrt -f 1, as root): for a machine that others use.
 `--keep FOLDER` goes on with the trainings that are there, and leaves them. Targets: of twenty identical pairs at most
@@ -25,10 +29,12 @@ import argparse
 import json
 import os
 import random
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -42,6 +48,7 @@ COMPARED = 0
 GROUP = 8  # starts
 MOST_FALSE = 1 / 20
 LEAST_SEEN = 19 / 20
+KINDS = ("same", "slower")
 
 
 class Trainings:
@@ -70,12 +77,21 @@ class Trainings:
         if done.returncode != 0:
             sys.exit(f"{name} could not train:\n{done.stderr[-2000:]}")
 
-    def fails(self, *recordings: str) -> bool:
-        command = [FULLBORE, "compare", "-o", "runs", *recordings, "--fail-if", CONDITION]
+    def fails(self, *compared: str) -> bool:
+        """Recordings, or the options of commands."""
+        command = [FULLBORE, "compare", "-o", "runs", *compared, "--fail-if", CONDITION]
         done = subprocess.run([str(part) for part in command], cwd=self.folder, capture_output=True, text=True)
         if done.returncode not in (COMPARED, CONDITION_HOLDS):
-            sys.exit(f"{recordings} could not be compared:\n{done.stderr}")
+            sys.exit(f"{compared} could not be compared:\n{done.stderr}")
         return done.returncode == CONDITION_HOLDS
+
+    def fails_in_turns(self, kind: str) -> bool:
+        def trains(slower: float) -> str:
+            own = ["--width", WIDTH, "--seconds", 3600, "--clock", "clock.json", "--slower", slower]
+            return "OMP_NUM_THREADS=1 " + shlex.join(str(word) for word in [sys.executable, TRAINING, *own])
+
+        commands = ["--baseline", trains(0), "--candidate", trains(self.given.planted if kind == "slower" else 0)]
+        return self.fails(*commands, "--budget", self.given.in_turns)
 
     def traceml_fails(self, first: str, second: str) -> bool:
         summaries = [next((self.folder / "logs" / name).rglob("final_summary.json")) for name in (first, second)]
@@ -120,6 +136,25 @@ def judged(trainings: Trainings, given: argparse.Namespace, kind: str, number: i
     return says
 
 
+def of_recordings(trainings: Trainings, given: argparse.Namespace) -> dict[str, list[dict[str, bool]]]:
+    for name, slower in order_of(given):
+        if not (trainings.folder / f"{name}.json").exists():
+            trainings.train(name, slower)
+            print(f"trained {name}", flush=True)
+    return {kind: [judged(trainings, given, kind, i) for i in range(given.pairs)] for kind in KINDS}
+
+
+def of_commands(trainings: Trainings, given: argparse.Namespace) -> dict[str, list[dict[str, bool]]]:
+    rounds: dict[str, list[dict[str, bool]]] = {kind: [] for kind in KINDS}
+    for i in range(given.pairs):
+        for kind in KINDS:
+            begin = time.monotonic()
+            rounds[kind].append({"in turns": trainings.fails_in_turns(kind)})
+            took = time.monotonic() - begin
+            print(f"{kind}{i}: {'fails' if rounds[kind][-1]['in turns'] else 'passes'} after {took:.0f} s", flush=True)
+    return rounds
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--traceml", type=Path, help="the folder that it was installed into")
@@ -128,6 +163,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=10, help="of each training")
     parser.add_argument("--planted", type=float, default=0.06)
     parser.add_argument("--seed", type=int, default=1, help="of the order")
+    parser.add_argument("--in-turns", metavar="BUDGET", help="compares commands instead")
     parser.add_argument("--real-time", action="store_true")
     parser.add_argument("--keep", type=Path)
     parser.add_argument("--json", type=Path)
@@ -136,18 +172,14 @@ def main() -> int:
         folder = given.keep or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
         trainings = Trainings(folder.resolve(), given)
-        for name, slower in order_of(given):
-            if not (folder / f"{name}.json").exists():
-                trainings.train(name, slower)
-                print(f"trained {name}", flush=True)
-        rounds = {kind: [judged(trainings, given, kind, i) for i in range(given.pairs)] for kind in ("same", "slower")}
+        rounds = of_commands(trainings, given) if given.in_turns else of_recordings(trainings, given)
     counts = {how: {kind: sum(each[how] for each in rounds[kind]) for kind in rounds} for how in rounds["same"][0]}
     for how, failed in counts.items():
         print(f"{how}: fails {failed['same']} of {given.pairs} identical pairs", end=", ")
         print(f"{failed['slower']} of {given.pairs} with a regression of {given.planted:.0%}")
     if given.json:
         given.json.write_text(json.dumps({"counts": counts, "rounds": rounds}, indent=2))
-    ours = counts[f"{GROUP} --new {GROUP}"]
+    ours = counts["in turns" if given.in_turns else f"{GROUP} --new {GROUP}"]
     return int(ours["same"] > MOST_FALSE * given.pairs or ours["slower"] < LEAST_SEEN * given.pairs)
 
 

@@ -120,10 +120,11 @@ std::vector<std::string> MemoryLimits(const DeviceAccount& account) {
         "garbage_collection_threshold is set, and what it would give back under other settings is not replayed: nothing "
         "is said about them.");
   else if (!CanJudge(account))
-    limits.push_back(
-        fmt::format("A replay of the allocator differs from the record by up to {}, so nothing is said "
-                    "about other settings: pools of graphs or of the user's are not replayed.",
-                    Bytes(account.as_recorded->off)));
+    limits.push_back(fmt::format(
+        "A replay of the allocator differs from the record by up to {}, so nothing is said about other "
+        "settings. It replays neither pools of graphs or of the user's, nor all that follows a refused "
+        "request.",
+        Bytes(account.as_recorded->off)));
   else if (account.as_recorded->off > 0)
     limits.push_back(fmt::format("A replay of the allocator differs from the record by up to {}.",
                                  Bytes(account.as_recorded->off)));
