@@ -429,7 +429,8 @@ ids = ids[: 2 + 2 * torch.distributed.get_rank()]
 model = Model()
 {wrap}
 train(model, ids, oracle=False)
-torch.distributed.destroy_process_group()"""
+torch.distributed.destroy_process_group()
+os._exit(0)  # torch 2.13's gloo threads sometimes abort a regular exit, also without a hook"""
 SHARD = """for each in (*model.blocks, model):
     fully_shard(each, mesh=mesh, mp_policy=half)"""
 DATA_PARALLEL = "model = nn.parallel.DistributedDataParallel(model)"
