@@ -9,8 +9,8 @@
 namespace fullbore::report {
 
 void Screen::Memory() {
-  if (!d_.logged.empty() && (d_.memory || d_.memory_what_if))
-    Line();  // a part of its own, like what came before
+  // What the script logs is a part of its own, and so is what follows it.
+  if (!d_.logged.empty() && (d_.memory || d_.memory_what_if)) Line();
   if (d_.memory) MemoryBar(*d_.memory);
   if (!d_.memory_what_if) return;
   const diagnose::MemoryWhatIf& answer = *d_.memory_what_if;

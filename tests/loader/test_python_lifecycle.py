@@ -294,6 +294,14 @@ def test_a_loader_can_be_passed_to_a_spawned_process(tmp_path, photos):
     assert done.stdout == f"{list(range(4, 24))}\n", done.stderr
 
 
+def assert_ends_with_killed(parent, place):
+    """Whoever leaves a file of its number there, once that is so."""
+    wait_for(lambda: list(place.glob("*.pid")))
+    parent.kill()
+    parent.wait()
+    wait_for(lambda: not any(alive(path.stem) for path in place.glob("*.pid")))
+
+
 def test_map_processes_end_with_a_killed_parent_even_if_the_function_hangs(tmp_path, photos):
     process = started(
         tmp_path,
@@ -307,10 +315,7 @@ def test_map_processes_end_with_a_killed_parent_even_if_the_function_hangs(tmp_p
             next(iter(opened(map=hang, map_processes=2)))
         """,
     )
-    wait_for(lambda: list(tmp_path.glob("*.pid")))
-    process.kill()
-    process.wait()
-    wait_for(lambda: not any(alive(path.stem) for path in tmp_path.glob("*.pid")))
+    assert_ends_with_killed(process, tmp_path)
 
 
 def test_map_processes_end_with_a_parent_that_is_killed_while_they_start(tmp_path, photos):
@@ -330,10 +335,7 @@ def test_map_processes_end_with_a_parent_that_is_killed_while_they_start(tmp_pat
             next(iter(opened(map=hang, map_processes=1)))
         """,
     )
-    wait_for(lambda: list(tmp_path.glob("*.pid")))
-    process.kill()
-    process.wait()
-    wait_for(lambda: not any(alive(path.stem) for path in tmp_path.glob("*.pid")))
+    assert_ends_with_killed(process, tmp_path)
 
 
 def test_a_forked_child_leaves_its_parents_map_processes_alone(tmp_path, photos):

@@ -51,7 +51,8 @@ Result<double> UsefulTokens::TokensOf(const Trial& trial) {
   const auto refused = [](const char* text) { return Error{ErrorCode::kUnsupported, text, kHint}; };
   const auto counted = count_(trial);
   if (!counted) return refused("no tokens were seen: no integers that the model looks up in an embedding");
-  if (trial.unit != kSamplesPerSecond) return refused("its samples could not be counted, so neither its tokens");
+  if (trial.unit != kSamplesPerSecond)
+    return refused("its samples could not be counted, and so its tokens could not be, either");
   const double tokens = counted->useful.value_or(counted->computed);
   if (!own_) {
     own_ = tokens;
