@@ -18,4 +18,9 @@ double NumberIn(const nlohmann::json& object, const char* key) {
   return at != object.end() && at->is_number() ? at->get<double>() : 0;
 }
 
+std::string TextIn(const nlohmann::json& object, const char* key) {
+  const auto member = object.find(key);
+  return member != object.end() && member->is_string() ? member->get<std::string>() : "";
+}
+
 }  // namespace fullbore::record

@@ -17,17 +17,13 @@ namespace fullbore::diagnose {
 
 using nlohmann::json;
 using record::NumberIn;
+using record::TextIn;
 
 namespace {
 
 json Said(const View& view, const char* fact) {
   const auto text = view.Fact(fact);
   return text ? record::ParseJson(*text) : json();
-}
-
-std::string TextIn(const json& object, const char* key) {
-  const auto at = object.find(key);
-  return at != object.end() && at->is_string() ? at->get<std::string>() : "";
 }
 
 std::string ShapeIn(const json& object) {

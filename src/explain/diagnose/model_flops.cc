@@ -15,6 +15,7 @@ namespace fullbore::diagnose {
 
 using nlohmann::json;
 using record::NumberIn;
+using record::TextIn;
 using timeline::ElementType;
 
 namespace {
@@ -26,11 +27,6 @@ constexpr std::array kTypes = {ElementType::kBFloat16, ElementType::kFloat16, El
 json Said(const View& view) {
   const auto text = view.Fact("flops");
   return text ? record::ParseJson(*text) : json();
-}
-
-std::string TextIn(const json& said, const char* name) {
-  const auto text = said.find(name);
-  return text != said.end() && text->is_string() ? text->get<std::string>() : "";
 }
 
 // Of an average batch of the steady state, with all that is computed again.
