@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "record/channel.h"
+
 namespace fullbore::collect {
 
 class OwnClock {
@@ -29,6 +31,23 @@ class OwnClock {
     const Pause& last = *std::prev(later);
     return ns < last.end_ns ? last.begin_ns - last.stood_before_ns
                             : ns - last.stood_before_ns - (last.end_ns - last.begin_ns);
+  }
+
+  // Writes it all by this clock: when it was, and how long its parts lasted.
+  void SetTimesOf(record::ChannelRecord& event) const {
+    const int64_t lasted_ns = event.end_ns - event.begin_ns;
+    event.begin_ns = At(event.begin_ns);
+    event.end_ns = At(event.end_ns);
+    const int64_t stood_ns = lasted_ns - (event.end_ns - event.begin_ns);
+    const auto kind = static_cast<record::EventKind>(event.kind);
+    if (kind == record::EventKind::kBackward && event.a != 0)
+      event.a = At(event.a);  // when the rank's own part was done
+    if (kind == record::EventKind::kFetch && stood_ns > 0) {
+      // Only the part in which the command stood lasted longer than that.
+      const int64_t samples = event.a & 0xffffffff, slowest_us = event.a >> 32, stood_us = stood_ns / 1'000;
+      event.a = samples | (slowest_us > stood_us ? slowest_us - stood_us : slowest_us) << 32;
+      event.c = event.c > stood_ns ? event.c - stood_ns : event.c;
+    }
   }
 
  private:

@@ -130,20 +130,13 @@ void Recorder::ReadChannel(Channel& channel) {
   const int64_t now_ns = MonotonicNs();
   for (record::ChannelRecord& event : events) {
     if (!IsPlausible(event, now_ns)) continue;
-    SetOwnTimes(event);
+    clock_.SetTimesOf(event);
     if (is_worker)
       tracker.OnWorkerEvent(channel.header().pid, event);
     else
       tracker.OnTrainerEvent(event);
   }
   if (!is_worker) tracker.SetLostEvents(channel.lost_events());
-}
-
-void Recorder::SetOwnTimes(record::ChannelRecord& event) const {
-  event.begin_ns = clock_.At(event.begin_ns);
-  event.end_ns = clock_.At(event.end_ns);
-  if (static_cast<record::EventKind>(event.kind) == record::EventKind::kBackward && event.a != 0)
-    event.a = clock_.At(event.a);  // when the rank's own part was done
 }
 
 void Recorder::ReadChannels() {

@@ -65,7 +65,6 @@ class Recorder {
 
   void ReadChannels();
   void ReadChannel(Channel& channel);
-  void SetOwnTimes(record::ChannelRecord& event) const;
   void SayLinesWithoutRing();
   void SayWhyUnseen();
   void NameInnerRecorders();
