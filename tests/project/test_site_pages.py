@@ -112,7 +112,8 @@ def test_what_a_page_says_to_type_works(fullbore, shell, page):
     runs = runs_in(fullbore, ".fullbore/runs")
     trains = any("fullbore run" in block.code for block in blocks_of(page) if block.runs)
     assert bool(runs) == trains
-    assert [run["id"] for run in runs if not run["steps"]] == []
+    # A trial of compare or tune may be cut off by the budget, before its first step where the machine is busy.
+    assert [run["id"] for run in runs if not run["steps"] and not run["tags"]] == []
     if page in FINDINGS:
         assert fullbore.explain(runs[0]["path"])["findings"][0]["id"] == FINDINGS[page]
 
