@@ -10,7 +10,7 @@ mkdir -p "$logs"
 status=0
 
 if [ -n "${1:-}" ]; then
-  [[ "$1" =~ ^[0-9]+$ ]] || die "how many minutes is '$1'?" "scripts/test_long.sh 35"
+  [[ "$1" =~ ^[0-9]+$ ]] || die "how many minutes is '$1'?" "scripts/test_long.sh 15"
   export FULLBORE_TEST_UNTIL=$(($(date +%s) + $1 * 60))
 fi
 
