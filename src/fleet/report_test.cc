@@ -42,7 +42,7 @@ TEST(FleetReportTest, SumsAreThoseOfTheRuns) {
       ReportOn({ARun("a", "anna", 60, 40), ARun("bb", "ben", 300, 100), ARun("c", "anna", 7, 3)}, By::kUser);
   EXPECT_EQ(report.runs, 3u);
   EXPECT_EQ(report.given_ns, 510);
-  int64_t sum = 0;
+  WideNs sum = 0;
   for (const PartTotal& part : report.parts) sum += part.device_ns;
   EXPECT_EQ(sum, 510);
   ASSERT_THAT(report.groups, SizeIs(2));
@@ -99,7 +99,7 @@ TEST(FleetReportTest, SumsAreExactWhateverTheRunsAre) {
     }
     const Report report = ReportOn(runs, static_cast<By>(any(4)));
     for (const PartTotal& part : report.parts) EXPECT_EQ(part.device_ns, (parts[{part.kind, part.cause}]));
-    int64_t given_ns = 0, grouped_ns = 0;
+    WideNs given_ns = 0, grouped_ns = 0;
     for (const RunAccount& run : runs) given_ns += run.given_ns;
     for (const Group& group : report.groups) grouped_ns += group.given_ns;
     EXPECT_EQ(report.given_ns, given_ns);

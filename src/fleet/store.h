@@ -23,7 +23,7 @@ namespace fullbore::fleet {
 // What tells that a run has not changed since it was collected.
 struct Stamp {
   int64_t bytes = 0, changed_ns = 0;
-  auto operator<=>(const Stamp&) const = default;
+  auto operator<=>(const Stamp&) const = default;  // NOLINT(modernize-use-nullptr): a false alarm
 };
 
 // The runs that began within [since, until), of one user or (empty) of all.

@@ -236,7 +236,7 @@ TEST(TarSourceTest, NoFlippedBitOfAHeaderGivesAWrongSample) {
   const std::vector<std::string> expected = ReadAll(**OpenBytes(whole));
   for (size_t bit = 0; bit < 8 * kTarBlock; ++bit) {
     std::string damaged = whole;
-    damaged[2 * kTarBlock + bit / 8] ^= static_cast<char>(1 << bit % 8);
+    damaged[2 * kTarBlock + bit / 8] = static_cast<char>(damaged[2 * kTarBlock + bit / 8] ^ 1 << bit % 8);
     auto source = OpenBytes(damaged, {"jpg", "cls"});
     if (!source.ok()) continue;
     for (const std::string& text : ReadAll(**source)) {

@@ -115,7 +115,7 @@ TEST(TfRecordSourceTest, NoFlippedBitGivesAWrongSample) {
   const auto expected = ReadAll(**OpenBytes(whole));
   for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
     std::string damaged = whole;
-    damaged[bit / 8] ^= static_cast<char>(1 << bit % 8);
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ 1 << bit % 8);
     auto source = OpenBytes(damaged);
     if (!source.ok()) continue;
     const auto texts = ReadAll(**source);
