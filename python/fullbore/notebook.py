@@ -21,7 +21,7 @@ SANDBOX = "allow-scripts allow-popups allow-downloads"
 
 def page_of(path: str, report: str) -> str:
     """The HTML report of a run, as a frame; empty where it does not fit or cannot be made. Of a notebook that is not
-    trusted (somebody else's), JupyterLab leaves out frames and shows what is inside, which no browser does: the text."""
+    trusted (somebody else's), JupyterLab leaves out frames and shows what is inside, as no browser does: the text."""
     with tempfile.TemporaryDirectory() as place:
         file = os.path.join(place, "report.html")
         try:
