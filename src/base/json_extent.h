@@ -1,6 +1,6 @@
-// How deep and how wide a JSON text of others is, told before it is built. nlohmann's parser would tell it while it builds,
-// to a callback, but then goes through all entries of a list at the end of each one: for "[{},{},...]" of 1 MB, half a
-// minute.
+// How deep and how wide a JSON text of others is, told before it is built. nlohmann's parser would tell it while it
+// builds, to a callback, but then goes through all entries of a list at the end of each one: for "[{},{},...]" of 1 MB,
+// half a minute.
 #pragma once
 
 #include <cstddef>

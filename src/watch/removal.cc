@@ -192,8 +192,8 @@ std::optional<Error> SaysOtherwise(const std::string& path, const KnownRun& run)
   return std::nullopt;
 }
 
-// False where the name is taken. A file system that cannot ask whether it is (NFS) gives a file a second name, and puts no
-// folder where anything is.
+// False where the name is taken. A file system that cannot ask whether it is (NFS) gives a file a second name, and puts
+// no folder where anything is.
 bool RenamedToFree(int at, const std::string& from, const std::string& to) {
   if (renameat2(at, from.c_str(), at, to.c_str(), RENAME_NOREPLACE) == 0) return true;
   if (errno != EINVAL && errno != ENOSYS) return false;
@@ -202,7 +202,7 @@ bool RenamedToFree(int at, const std::string& from, const std::string& to) {
   return linkat(at, from.c_str(), at, to.c_str(), 0) == 0 && unlinkat(at, from.c_str(), 0) == 0;
 }
 
-// Its own name again, or one with a number where somebody has taken that meanwhile: what keeps the name aside is deleted.
+// Its own name again, or one with a number where somebody has taken that meanwhile: aside, it would be a leftover.
 void MoveBack(int at, const std::string& aside, const std::string& run) {
   std::string name = run;
   for (int number = 2; number <= kMostNames; ++number) {
@@ -235,8 +235,9 @@ UniqueFd Held(int at, const std::string& file) {
   return held;
 }
 
-// A leftover that nobody is deleting, locked against another who would finish it, too. A file is opened for writing: over
-// NFS, nothing else is locked alone. Its name is asked for again with the lock: a removal may have given it its own back.
+// A leftover that nobody is deleting, locked against another who would finish it, too. A file is opened for writing:
+// over NFS, nothing else is locked alone. Its name is asked for again with the lock: a removal may have given it its own
+// back.
 struct Leftover {
   UniqueFd held;
   bool is_folder = false;
@@ -274,8 +275,8 @@ Result<int64_t> UnlinkAside(int at, const std::string& aside, const KnownRun& ru
   return freed;
 }
 
-// Whether the file of a leftover is a run that nobody wants: its last moment may have been one of a pin, or of a recorder
-// that went on.
+// Whether the file of a leftover is a run that nobody wants: its last moment may have been one of a pin, or of a
+// recorder that went on.
 bool IsUnwanted(const std::string& path) {
   const auto summary = record::ReadRunSummary(path);
   return summary && !summary->tags.contains(kPinTag) &&
