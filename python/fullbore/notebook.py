@@ -19,8 +19,9 @@ HEIGHT_PX = 640
 SANDBOX = "allow-scripts allow-popups allow-downloads"
 
 
-def page_of(path: str) -> str:
-    """The HTML report of a run, as a frame; empty where it does not fit or cannot be made."""
+def page_of(path: str, report: str) -> str:
+    """The HTML report of a run, as a frame; empty where it does not fit or cannot be made. Of a notebook that is not
+    trusted (somebody else's), JupyterLab leaves out frames and shows what is inside, as no browser does: the text."""
     with tempfile.TemporaryDirectory() as place:
         file = os.path.join(place, "report.html")
         try:
@@ -32,7 +33,8 @@ def page_of(path: str) -> str:
     if len(text) > MOST_BYTES:
         return ""
     style = f"width: 100%; height: {HEIGHT_PX}px; border: 0"
-    return f'<iframe sandbox="{SANDBOX}" style="{style}" srcdoc="{html.escape(text)}"></iframe>'
+    instead = f"<pre>{html.escape(report)}</pre>"
+    return f'<iframe sandbox="{SANDBOX}" style="{style}" srcdoc="{html.escape(text)}">{instead}</iframe>'
 
 
 def show(recording: Recording) -> None:
@@ -40,8 +42,9 @@ def show(recording: Recording) -> None:
 
     if recording.path is None:
         return
-    said = {"text/plain": recording.text()}
-    page = page_of(recording.path)
+    report = recording.text()
+    said = {"text/plain": report}
+    page = page_of(recording.path, report)
     display({**said, "text/html": page} if page else said, raw=True)
 
 

@@ -245,6 +245,7 @@ Runs RunsOf(const watch::RunIndex& index, const Flags& flags, const serve::RunFi
 
 int Show(const Flags& flags, const serve::RunFilter& filter) {
   collect::RemoveLeftoverPlaces(flags.directory);
+  watch::FinishRemovals(flags.directory);
   watch::RunIndex index(flags.directory);
   index.Update(WallNs());
   ComplainOfUnreadable(flags.directory, index);
@@ -301,6 +302,7 @@ int Remove(const Flags& flags) {
   if (auto judged = JudgeRemoval(flags.removal); !judged) return Fail(judged.error(), kExitUsage);
   const auto filter = serve::RunFilter::Parse(flags.filter);
   if (!filter) return Fail(filter.error(), kExitUsage);
+  watch::FinishRemovals(flags.directory);
   watch::RunIndex index(flags.directory);
   FindAll(index);
   return RemoveRuns(flags.removal, flags.directory, RunsOf(index, flags, *filter));

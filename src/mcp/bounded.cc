@@ -73,12 +73,29 @@ Json BoundedArray(const Json& array, const std::string& name, size_t room) {
   return kept;
 }
 
-std::optional<Json> EntryOf(const Json& array, std::string_view part) {
+// A place in a value: nothing is copied on the way there, however long the path is.
+struct Spot {
+  const Json* value;
+  size_t from = 0;  // of a list: without the entries before
+};
+
+std::optional<Spot> EntryOf(const Spot& list, std::string_view part) {
   const bool rest = part.ends_with('-');
   const auto number = ParseInt(rest ? part.substr(0, part.size() - 1) : part);
-  if (!number || *number < 0 || static_cast<size_t>(*number) >= array.size()) return std::nullopt;
-  if (!rest) return array[static_cast<size_t>(*number)];
-  return Json(array.begin() + *number, array.end());
+  if (!number || *number < 0 || static_cast<size_t>(*number) >= list.value->size() - list.from)
+    return std::nullopt;
+  const size_t at = list.from + static_cast<size_t>(*number);
+  return rest ? Spot{list.value, at} : Spot{&(*list.value)[at]};
+}
+
+std::optional<Spot> MemberOf(const Json& object, std::string_view part) {
+  const auto member = object.is_object() ? object.find(Unescaped(part)) : object.end();
+  return member == object.end() ? std::nullopt : std::optional(Spot{&*member});
+}
+
+Json ValueAt(const Spot& spot) {
+  if (spot.from == 0) return *spot.value;
+  return Json(spot.value->begin() + static_cast<std::ptrdiff_t>(spot.from), spot.value->end());
 }
 
 bool IsInside(std::string_view text, size_t at) {
@@ -96,18 +113,14 @@ Json Bounded(const Json& value, const std::string& name, size_t room) {
 }
 
 std::optional<Json> At(const Json& value, std::string_view path) {
-  if (path.empty()) return value;
-  std::optional<Json> found = value;
-  for (const std::string_view part : Split(path.substr(1), '/')) {
-    if (found->is_array()) {
-      found = EntryOf(*found, part);
-    } else {
-      const auto member = found->is_object() ? found->find(Unescaped(part)) : found->end();
-      found = member == found->end() ? std::nullopt : std::optional<Json>(Json(*member));
-    }
-    if (!found) return std::nullopt;
+  std::optional<Spot> spot = Spot{&value};
+  while (spot && !path.empty()) {
+    path.remove_prefix(1);
+    const std::string_view part = path.substr(0, path.find('/'));
+    spot = spot->value->is_array() ? EntryOf(*spot, part) : MemberOf(*spot->value, part);
+    path.remove_prefix(part.size());
   }
-  return found;
+  return spot ? std::optional(ValueAt(*spot)) : std::nullopt;
 }
 
 std::string HeadOf(std::string_view text, size_t bytes) {

@@ -49,6 +49,22 @@ TEST(AtTest, FollowsAPathAndIsNothingElsewhere) {
     EXPECT_FALSE(At(large, path).has_value()) << path;
 }
 
+TEST(AtTest, TheRestOfARestIsCountedFromThere) {
+  const Json list = {0, 1, 2, 3, 4, 5};
+  EXPECT_EQ(*At(list, "/2-/3"), 5);
+  EXPECT_EQ(*At(list, "/2-/3-"), Json({5}));
+  EXPECT_EQ(*At(list, "/0-"), list);
+  for (const char* path : {"/2-/4", "/2-/4-", "/6-", "/-", "/2--"})
+    EXPECT_FALSE(At(list, path).has_value()) << path;
+}
+
+TEST(AtTest, TakesAPathOfManyPartsWithoutACopyForEach) {
+  const Json large = Large();
+  std::string path = "/findings";
+  for (int i = 0; i < 300'000; ++i) path += "/0-";
+  EXPECT_EQ(*At(large, path), large["findings"]);
+}
+
 TEST(HeadAndTailTest, DoNotCutACharacter) {
   EXPECT_EQ(HeadOf("a\u00e9", 2), "a");
   EXPECT_EQ(TailOf("\u00e9a", 2), "a");

@@ -1,8 +1,10 @@
 #include "mcp/message.h"
 
-#include <optional>
+#include <fmt/format.h>
+
 #include <utility>
 
+#include "base/json_extent.h"
 #include "base/printable.h"
 
 namespace fullbore::mcp {
@@ -10,20 +12,6 @@ namespace fullbore::mcp {
 namespace {
 
 constexpr char kVersion[] = "2.0";
-
-// Nothing where it is nested too deep. Parsing needs no recursion, but copying and printing do: what lies deeper is never
-// built. What is no JSON is discarded.
-std::optional<Json> Parsed(std::string_view text) {
-  bool too_deep = false;
-  const auto look = [&](int depth, Json::parse_event_t, Json&) {
-    too_deep |= depth > kMaxDepth;
-    return depth <= kMaxDepth;
-  };
-  Json value = Json::parse(text, look, /*allow_exceptions=*/false);
-  return too_deep ? std::nullopt : std::optional(std::move(value));
-}
-
-bool IsId(const Json& id) { return id.is_string() || id.is_number_integer(); }
 
 Json IdIn(const Json& object) {
   const auto id = object.find("id");
@@ -57,10 +45,16 @@ std::variant<Message, Refusal> MessageIn(const Json& object) {
 
 }  // namespace
 
+bool IsId(const Json& id) { return id.is_string() || id.is_number_integer(); }
+
 std::variant<Message, Refusal> ParseMessage(std::string_view line) {
-  const auto parsed = Parsed(line);
-  if (!parsed) return Refusal{Json(), Fault::kInvalidRequest, "the message is nested too deep"};
-  const Json& value = *parsed;
+  const JsonExtent extent = ExtentOfJson(line);
+  if (extent.depth > kMaxDepth)
+    return Refusal{Json(), Fault::kInvalidRequest, "the message is nested too deep"};
+  if (extent.values > kMaxValues)
+    return Refusal{Json(), Fault::kInvalidRequest,
+                   fmt::format("a message has more than {} values", kMaxValues)};
+  const Json value = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (value.is_discarded()) return Refusal{Json(), Fault::kParse, "the line is not JSON"};
   if (value.is_array())
     return Refusal{Json(), Fault::kInvalidRequest, "batches are not supported: one message a line"};

@@ -16,6 +16,7 @@ using Json = nlohmann::ordered_json;
 // Far above what a call needs; a client that sends more is broken.
 inline constexpr size_t kMaxLineBytes = 1 << 20;
 inline constexpr int kMaxDepth = 32;
+inline constexpr size_t kMaxValues = 2000;  // a member is looked for among all before it
 
 // As JSON-RPC numbers them, and the protocol for a resource.
 enum class Fault : int {
@@ -39,6 +40,9 @@ struct Refusal {
   Fault fault;
   std::string text;
 };
+
+// Whether it may name a request, or what is told of one.
+bool IsId(const Json& id);
 
 std::variant<Message, Refusal> ParseMessage(std::string_view line);
 

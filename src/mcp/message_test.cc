@@ -1,5 +1,6 @@
 #include "mcp/message.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 namespace fullbore::mcp {
@@ -42,6 +43,21 @@ TEST(ParseMessageTest, RefusesWhatIsNestedTooDeep) {
   EXPECT_EQ(FaultOf(deep), Fault::kInvalidRequest);
   EXPECT_EQ(FaultOf(R"({"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":)" + deep),
             Fault::kInvalidRequest);
+}
+
+TEST(ParseMessageTest, RefusesAMessageOfTooManyValues) {
+  const auto with_arguments = [](size_t count) {
+    const Json params = {{"arguments", std::vector<int>(count)}};
+    return Json{{"jsonrpc", "2.0"}, {"id", 1}, {"method", "ping"}, {"params", params}}.dump();
+  };
+  EXPECT_EQ(FaultOf(with_arguments(kMaxValues / 2)), Fault{});
+  EXPECT_EQ(FaultOf(with_arguments(kMaxValues)), Fault::kInvalidRequest);
+}
+
+TEST(ParseMessageTest, ALineOfNothingButMembersIsNotBuilt) {
+  std::string line = "{";
+  while (line.size() < kMaxLineBytes) line += fmt::format("\"{}\":0,", line.size());
+  EXPECT_EQ(FaultOf(line + "\"end\":0}"), Fault::kInvalidRequest);
 }
 
 TEST(LinesTest, CutsWhatArrivesInPieces) {

@@ -160,8 +160,8 @@ void Server::CallTool(const Message& message) {
     return Refuse(message.id, Fault::kInvalidParams, "\"arguments\" is not an object");
   auto call = CallOf(*tool, arguments, options_.place);
   if (!call) return send_(Answer(message.id, ErrorResult(call.error())));
-  Running running{message.id, MemberOf(MemberOf(message.params, "_meta"), "progressToken"), std::move(*call),
-                  "", nullptr};
+  const Json& token = MemberOf(MemberOf(message.params, "_meta"), "progressToken");
+  Running running{message.id, IsId(token) ? token : Json(), std::move(*call), "", nullptr};
   if (!running.call.starts.empty() && !options_.allow_run) return Ask(std::move(running));
   Start(std::move(running));
 }
@@ -313,7 +313,8 @@ void Server::ReadReport(const Message& message, const std::string& name, std::st
   const auto found = std::ranges::find(reports_, name, &Report::name);
   const auto part = found == reports_.end() ? std::nullopt : At(found->value, path);
   const std::string uri = name + std::string(path);
-  if (!part) return Refuse(message.id, Fault::kNoResource, fmt::format("there is no resource '{}'", uri));
+  if (!part)
+    return Refuse(message.id, Fault::kNoResource, fmt::format("there is no resource '{}'", HeadOf(uri, 200)));
   send_(Answer(message.id, ContentsOf(uri, Bounded(*part, uri, kResourceRoom))));
 }
 

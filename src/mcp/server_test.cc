@@ -215,6 +215,20 @@ TEST_F(AllowedServerTest, TellsProgressWhereItIsWanted) {
   EXPECT_EQ(last()["params"]["message"], "fullbore: trial 1");
 }
 
+TEST_F(AllowedServerTest, TellsNoProgressToWhatIsNoToken) {
+  CallTool(1, "measure", {{"command", "a"}}, {{"progressToken", {{"long", "list"}}}});
+  const size_t before = sent_.size();
+  server_.Tick(2 * kNsPerSecond);
+  EXPECT_EQ(sent_.size(), before);
+}
+
+TEST_F(ServerTest, ANameThatLeadsNowhereComesBackClipped) {
+  Begin();
+  Ask(1, "resources/read", {{"uri", "fullbore://reports/9/" + std::string(100'000, 'x')}});
+  EXPECT_EQ(last()["error"]["code"], -32002);
+  EXPECT_LT(last().dump().size(), 1000U);
+}
+
 TEST_F(AllowedServerTest, ACancelledCallIsStoppedAndNotAnswered) {
   CallTool(1, "measure", {{"command", "a"}});
   Say(Json{{"jsonrpc", "2.0"}, {"method", "notifications/cancelled"}, {"params", {{"requestId", 1}}}});

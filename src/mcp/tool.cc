@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "base/command_line.h"
 #include "base/nearest.h"
 #include "base/text.h"
+#include "mcp/bounded.h"
 
 namespace fullbore::mcp {
 
@@ -95,7 +97,8 @@ Result<void> Builder::CheckNames() const {
   for (const auto& [name, value] : arguments_.items()) {
     if (std::ranges::find(names, name) != names.end()) continue;
     const auto meant = Nearest(name, names);
-    return Error{ErrorCode::kInvalidArgument, fmt::format("{} takes no argument '{}'", tool_.name, name),
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} takes no argument '{}'", tool_.name, HeadOf(name, 100)),
                  meant ? fmt::format("did you mean '{}'?", *meant)
                        : fmt::format("its arguments are: {}", fmt::join(names, ", "))};
   }
@@ -161,7 +164,8 @@ Result<void> Builder::AddText(const Parameter& parameter, const std::string& tex
     }
     case Kind::kLimit:
       call_.limit_s = ParseSeconds(text);
-      if (!call_.limit_s || *call_.limit_s <= 0) return Wrong(parameter, "is not a time, as 90s or 10m");
+      if (!call_.limit_s || !(*call_.limit_s > 0) || !std::isfinite(*call_.limit_s))
+        return Wrong(parameter, "is not a time, as 90s or 10m");
       return {};
     default:
       if (*parameter.flag == '\0' && text[0] == '-') return Wrong(parameter, "begins with '-'");

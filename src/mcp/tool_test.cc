@@ -58,11 +58,17 @@ TEST(CallOfTest, SaysWhichArgumentIsWrong) {
   EXPECT_THAT(ErrorOf("run", Json::object()), HasSubstr("'command' is missing"));
   EXPECT_THAT(ErrorOf("run", {{"command", 5}}), HasSubstr("'command' is not a text"));
   EXPECT_THAT(ErrorOf("run", {{"command", "a"}, {"limit", "soon"}}), HasSubstr("'limit' is not a time"));
+  for (const char* never : {"0s", "-1m", "inf", "nan"})
+    EXPECT_THAT(ErrorOf("run", {{"command", "a"}, {"limit", never}}), HasSubstr("'limit' is not a time"));
   EXPECT_THAT(ErrorOf("diagnose", {{"what", "last"}}), HasSubstr("is not a list"));
   EXPECT_THAT(ErrorOf("diagnose", {{"pid", -1}}), HasSubstr("number of a process"));
   EXPECT_THAT(ErrorOf("measure", {{"command", std::string("a\0b", 3)}}), HasSubstr("zero byte"));
   EXPECT_THAT(ErrorOf("doctor", {{"x", 1}}), HasSubstr("takes no argument 'x'"));
   EXPECT_THAT(CallWith("run", {{"comand", "a"}}).error().hint, HasSubstr("did you mean 'command'?"));
+}
+
+TEST(CallOfTest, ToldWhatIsWrongNobodyGetsAllOfItBack) {
+  EXPECT_LT(ErrorOf("doctor", {{std::string(100'000, 'x'), 1}}).size(), 1000U);
 }
 
 TEST(CallOfTest, RefusesPathsOutsideOfTheWorkingDirectory) {

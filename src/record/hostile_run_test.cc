@@ -150,6 +150,13 @@ TEST_F(HostileRunTest, DeeplyNestedJsonIsLeftOut) {
   EXPECT_EQ(run.stages[0].ranks.at(0).facts.at("a"), "b");
 }
 
+TEST_F(HostileRunTest, AMillionObjectsInAListTakeNoMoreThanTheirRoom) {
+  std::string many = "{}";
+  for (int i = 1; i < 1'000'000; ++i) many += ",{}";
+  Craft("UPDATE rank SET facts = '{\"a\": \"b\"}', totals = '{\"x\": [" + many + "]}'");
+  EXPECT_EQ(Read().stages.at(0).ranks.at(0).facts.at("a"), "b");
+}
+
 TEST_F(HostileRunTest, ImpossibleCountsAreIgnored) {
   Craft(
       "UPDATE loader SET about = '{\"num_workers\": 9000000000000000000, \"batch_size\": -1, \"batches\": "

@@ -1,14 +1,13 @@
 #include "record/json_text.h"
 
+#include "base/json_extent.h"
 #include "record/limits.h"
 
 namespace fullbore::record {
 
 nlohmann::json ParseJson(std::string_view text) {
-  const auto shallow = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-    return depth <= kMaxJsonDepth;
-  };
-  nlohmann::json value = nlohmann::json::parse(text, shallow, /*allow_exceptions=*/false);
+  if (ExtentOfJson(text).depth > kMaxJsonDepth) return {};
+  nlohmann::json value = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   return value.is_discarded() ? nlohmann::json() : value;
 }
 

@@ -8,7 +8,7 @@
 
 namespace fullbore::record {
 
-// Null if the text is not JSON. Anything nested deeper than limits.h allows is left out.
+// Null if the text is not JSON, or is nested deeper than limits.h allows.
 nlohmann::json ParseJson(std::string_view text);
 
 // A member of an object; 0 where there is none, it is no number, or `object` is no object.

@@ -319,6 +319,7 @@ Response Api::Delete(const Request& request, const std::string& name, const watc
   if (!json.is_object() || json.value("name", nlohmann::json()) != name)
     return Response::Failure(400, "the body must name the run: {\"name\": \"" + name + "\"}");
   const std::string directory = std::filesystem::path(run.summary.path).parent_path().string();
+  watch::FinishRemovals(directory);
   const auto freed = watch::RemoveRun(directory, run);
   if (!freed) return Failed(freed.error(), 409);
   parts_.folder.Tick(MonotonicNs(), WallNs());  // or the list would have it for another second

@@ -3,12 +3,14 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <memory>
@@ -25,7 +27,9 @@ namespace {
 
 constexpr std::string_view kLogSuffix = "-wal", kIndexSuffix = "-shm";
 constexpr char kRecorded[] = "it is being recorded", kEndIt[] = "end it first";
-constexpr char kAsideSuffix[] = ".deleted";  // of a name that nobody can foresee
+constexpr std::string_view kAsideSuffix = ".deleted";  // of a name that nobody can foresee
+constexpr size_t kAsideBytes = 8;                      // of it, in hexadecimal digits
+constexpr int kMostNames = 100;
 // SQLite's "dead man switch": whoever has the database open holds a shared lock on this byte of its index.
 constexpr off_t kOpenByte = 128;
 
@@ -188,25 +192,68 @@ std::optional<Error> SaysOtherwise(const std::string& path, const KnownRun& run)
   return std::nullopt;
 }
 
-// Its own name again, unless somebody has taken that meanwhile; then it keeps the other one. A file system that cannot
-// ask whether a name is free (NFS) gives a file a second name, and puts no folder where anything is.
-void MoveBack(int at, const std::string& aside, const std::string& file) {
-  if (renameat2(at, aside.c_str(), at, file.c_str(), RENAME_NOREPLACE) == 0) return;
-  if (errno != EINVAL && errno != ENOSYS) return;
-  const auto info = Stat(at, aside);
-  if (info && S_ISDIR(info->st_mode))
-    (void)renameat(at, aside.c_str(), at, file.c_str());
-  else if (linkat(at, aside.c_str(), at, file.c_str(), 0) == 0)
-    (void)unlinkat(at, aside.c_str(), 0);
+// False where the name is taken. A file system that cannot ask whether it is (NFS) gives a file a second name, and puts
+// no folder where anything is.
+bool RenamedToFree(int at, const std::string& from, const std::string& to) {
+  if (renameat2(at, from.c_str(), at, to.c_str(), RENAME_NOREPLACE) == 0) return true;
+  if (errno != EINVAL && errno != ENOSYS) return false;
+  const auto info = Stat(at, from);
+  if (info && S_ISDIR(info->st_mode)) return renameat(at, from.c_str(), at, to.c_str()) == 0;
+  return linkat(at, from.c_str(), at, to.c_str(), 0) == 0 && unlinkat(at, from.c_str(), 0) == 0;
+}
+
+// Its own name again, or one with a number where somebody has taken that meanwhile: aside, it would be a leftover.
+void MoveBack(int at, const std::string& aside, const std::string& run) {
+  std::string name = run;
+  for (int number = 2; number <= kMostNames; ++number) {
+    if (RenamedToFree(at, aside, name + std::string(record::kRunSuffix))) return;
+    name = fmt::format("{}-{}", run, number);
+  }
 }
 
 Result<std::string> UnforeseenName() {
-  std::array<unsigned char, 8> bytes{};
+  std::array<unsigned char, kAsideBytes> bytes{};
   if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
     return Error{ErrorCode::kUnavailable, "the system has no random bytes", ""};
   std::string name = ".";
   for (const unsigned char byte : bytes) name += fmt::format("{:02x}", byte);
-  return name + kAsideSuffix;
+  return name + std::string(kAsideSuffix);
+}
+
+bool IsAside(std::string_view name) {
+  if (!name.starts_with('.') || !name.ends_with(kAsideSuffix)) return false;
+  const std::string_view digits = name.substr(1, name.size() - 1 - kAsideSuffix.size());
+  return digits.size() == 2 * kAsideBytes &&
+         std::ranges::all_of(digits, [](unsigned char c) { return std::isxdigit(c) != 0; });
+}
+
+// Held while a run is being deleted, so that nobody takes it for a leftover; the system lets go of it with the process.
+// Without it, where a file system has no locks, no leftover is deleted either.
+UniqueFd Held(int at, const std::string& file) {
+  UniqueFd held(openat(at, file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (held.valid()) (void)flock(held.get(), LOCK_SH | LOCK_NB);
+  return held;
+}
+
+// A leftover that nobody is deleting, locked against another who would finish it, too. A file is opened for writing:
+// over NFS, nothing else is locked alone. Its name is asked for again with the lock: a removal may have given it its own
+// back.
+struct Leftover {
+  UniqueFd held;
+  bool is_folder = false;
+};
+
+std::optional<Leftover> LeftoverOf(int at, const std::string& aside) {
+  const auto info = Stat(at, aside);
+  if (!info || !IsOurs(*info) || !(S_ISREG(info->st_mode) || S_ISDIR(info->st_mode))) return std::nullopt;
+  const bool is_folder = S_ISDIR(info->st_mode);
+  const int access = is_folder ? O_RDONLY | O_DIRECTORY : O_RDWR;
+  UniqueFd held(openat(at, aside.c_str(), access | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!held.valid() || flock(held.get(), LOCK_EX | LOCK_NB) != 0) return std::nullopt;
+  struct stat locked {};
+  const bool is_it = fstat(held.get(), &locked) == 0 && locked.st_ino == info->st_ino;
+  if (!is_it || InodeOf(at, aside) != locked.st_ino) return std::nullopt;
+  return Leftover{std::move(held), is_folder};
 }
 
 // What `aside` is, now that nobody else knows its name.
@@ -228,6 +275,24 @@ Result<int64_t> UnlinkAside(int at, const std::string& aside, const KnownRun& ru
   return freed;
 }
 
+// Whether the file of a leftover is a run that nobody wants: its last moment may have been one of a pin, or of a
+// recorder that went on.
+bool IsUnwanted(const std::string& path) {
+  const auto summary = record::ReadRunSummary(path);
+  return summary && !summary->tags.contains(kPinTag) &&
+         (summary->stages.back().state == record::StageState::kEnded || IsSilent(path, WallNs()));
+}
+
+void FinishFolder(int at, int folder, const std::string& path, const std::string& aside) {
+  const auto files = FilesOfFolder(folder, aside);
+  const auto is_unwanted = [&](const std::string& file) {
+    return !file.ends_with(record::kRunSuffix) || IsUnwanted(path + "/" + file);
+  };
+  if (!files || !std::ranges::all_of(*files, is_unwanted)) return;
+  for (const std::string& file : *files) (void)Unlink(folder, file);
+  (void)unlinkat(at, aside.c_str(), AT_REMOVEDIR);
+}
+
 }  // namespace
 
 std::string WhyHeld(const KnownRun& run) {
@@ -247,6 +312,7 @@ Result<int64_t> RemoveRun(const std::string& directory, const KnownRun& run) {
   if (auto refused = SaysOtherwise(directory + "/" + file, run)) return *refused;
   if (IsOpen(at.get(), file))
     return NotDeleted(run.name, "a program has it open", "try again when that has ended");
+  const UniqueFd held = Held(at.get(), file);
   const std::vector<Seen> beside = BesideOf(at.get(), run.name);
   const auto aside = UnforeseenName();
   if (!aside) return aside.error();
@@ -254,10 +320,22 @@ Result<int64_t> RemoveRun(const std::string& directory, const KnownRun& run) {
     return SystemError(run.name, "it cannot be moved");
   const auto freed = UnlinkAside(at.get(), *aside, run);
   if (!freed) {
-    MoveBack(at.get(), *aside, file);
+    MoveBack(at.get(), *aside, run.name);
     return freed.error();
   }
   return *freed + UnlinkSeen(at.get(), beside);
+}
+
+void FinishRemovals(const std::string& directory) {
+  const UniqueFd at(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!at.valid()) return;
+  for (const std::string& name : NamesIn(at.get())) {
+    const auto leftover = IsAside(name) ? LeftoverOf(at.get(), name) : std::nullopt;
+    if (leftover && leftover->is_folder)
+      FinishFolder(at.get(), leftover->held.get(), directory + "/" + name, name);
+    else if (leftover && IsUnwanted(directory + "/" + name))
+      (void)Unlink(at.get(), name);
+  }
 }
 
 }  // namespace fullbore::watch

@@ -1,10 +1,18 @@
 #include "watch/removal.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 
@@ -18,6 +26,26 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 using testing::LiveWriter;
+using ::testing::MatchesRegex;
+
+void StandStill(int) { (void)raise(SIGSTOP); }
+
+// From now on, this process stops where it is about to call unlinkat() with these flags.
+bool StopsBeforeUnlink(uint32_t flags) {
+  constexpr uint32_t kFlagsAt =
+      offsetof(seccomp_data, args) + 2 * sizeof(uint64_t);  // of a little-endian machine
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_unlinkat, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kFlagsAt),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, flags, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog filter = {static_cast<uint16_t>(std::size(code)), code};
+  return signal(SIGSYS, StandStill) != SIG_ERR && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
 
 class RemovalTest : public ::testing::Test {
  protected:
@@ -39,6 +67,21 @@ class RemovalTest : public ::testing::Test {
     const auto removed = RemoveRun(directory_.path(), run);
     return removed ? "it was deleted" : removed.error().text;
   }
+  // A process that deletes the run and stands still before it calls unlinkat() with these flags; 0: none could be made.
+  pid_t StandingRemoval(const KnownRun& run, uint32_t flags) {
+    const pid_t child = fork();
+    if (child == 0) {
+      if (StopsBeforeUnlink(flags)) (void)RemoveRun(directory_.path(), run);
+      _exit(0);
+    }
+    int status = 0;
+    return waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status) ? child : 0;
+  }
+  static void Kill(pid_t child) {
+    ASSERT_EQ(kill(child, SIGKILL), 0);
+    ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  }
+  std::string OnlyEntry() { return fs::directory_iterator(directory_.path())->path().filename(); }
   size_t Entries() {
     return static_cast<size_t>(
         std::distance(fs::directory_iterator(directory_.path()), fs::directory_iterator()));
@@ -134,6 +177,59 @@ TEST_F(RemovalTest, AFolderThatHoldsSomethingElseStaysWhole) {
   Write("job.fbr/notes.txt", "somebody's");
   EXPECT_THAT(WhyNot(Listed("job")), HasSubstr("holds 'notes.txt'"));
   EXPECT_TRUE(Exists("job.fbr/a.fbr") && Exists("job.fbr/notes.txt"));
+}
+
+TEST_F(RemovalTest, WhatAKilledRemovalLeftIsFinishedAndNotWhatALiveOneIsAt) {
+  const pid_t remover = StandingRemoval(Ended("train"), 0);
+  if (remover == 0) GTEST_SKIP() << "this system lets nobody filter system calls";
+  ASSERT_EQ(Entries(), 1u);
+  EXPECT_THAT(OnlyEntry(), MatchesRegex("\\.[0-9a-f]{16}\\.deleted"));
+  FinishRemovals(directory_.path());
+  EXPECT_EQ(Entries(), 1u) << "its process lives";
+  Kill(remover);
+  FinishRemovals(directory_.path());
+  EXPECT_EQ(Entries(), 0u);
+}
+
+TEST_F(RemovalTest, AFolderThatAKilledRemovalLeftIsFinishedWithOrWithoutItsFiles) {
+  for (const uint32_t flags : {0, AT_REMOVEDIR}) {
+    fs::create_directory(directory_ / "job.fbr");
+    for (const char* node : {"a", "b"}) LiveWriter(directory_ / "job.fbr", node, 0.5).Seconds(3).End();
+    const pid_t remover = StandingRemoval(Listed("job"), flags);
+    if (remover == 0) GTEST_SKIP() << "this system lets nobody filter system calls";
+    EXPECT_EQ(fs::is_empty(directory_ / OnlyEntry()), flags == AT_REMOVEDIR);
+    FinishRemovals(directory_.path());
+    EXPECT_EQ(Entries(), 1u) << "its process lives";
+    Kill(remover);
+    FinishRemovals(directory_.path());
+    EXPECT_EQ(Entries(), 0u);
+  }
+}
+
+TEST_F(RemovalTest, WhatOnlyLooksLikeALeftoverStays) {
+  constexpr char kAside[] = ".0123456789abcdef.deleted";
+  const auto stays = [&](const char* why) {
+    FinishRemovals(directory_.path());
+    EXPECT_TRUE(Exists(kAside)) << why;
+    fs::remove_all(directory_ / kAside);
+  };
+  Write(kAside, "somebody's");
+  stays("it is no run");
+  Write("precious", "somebody's");
+  fs::create_symlink(directory_ / "precious", directory_ / kAside);
+  stays("it is a link");
+  fs::create_directory(directory_ / kAside);
+  Write(std::string(kAside) + "/notes.txt", "somebody's");
+  stays("it holds something else");
+  Ended("good");
+  ASSERT_TRUE(record::SetTags(directory_ / "good.fbr", {{kPinTag, "yes"}}));
+  fs::rename(directory_ / "good.fbr", directory_ / kAside);
+  stays("it was pinned in the last moment");
+  Ended("train");
+  fs::rename(directory_ / "train.fbr", directory_ / ".train.deleted");
+  FinishRemovals(directory_.path());
+  EXPECT_TRUE(Exists(".train.deleted")) << "no removal makes such a name";
+  EXPECT_TRUE(Exists("precious"));
 }
 
 }  // namespace

@@ -63,13 +63,15 @@ def test_a_chat_that_says_too_many_is_left_alone_for_as_long_as_it_says(fullbore
 def test_a_chat_that_is_gone_is_asked_once_and_named_without_its_secret(fullbore, kind, says):
     chat = kind()
     chat.gone = True
+    run_file = fullbore.run("sh", "-c", "exit 3").run_file
+    # By a watcher that ends when all is said: `run` waits for its own no longer than five seconds.
     with of(chat) as text:
-        done = fails_under(fullbore, text)
-        wait_until_heard(chat)
+        watched = fullbore.call("alerts", "watch", run_file, "--rules", rules(fullbore, text))
+    assert watched.code == 0, watched.stderr
     assert len(chat.asked_at) == 1
-    said = done.stderr
+    said = watched.stdout.decode()
     assert f"could not be delivered to {chat.kind}:http://127.0.0.1:" in said
     assert "status 404" in said and says in said
-    assert SECRET not in said
-    assert SECRET.encode() not in done.run_file.read_bytes()
-    assert [each["alert"] for each in history(fullbore, done.run_file)] == ["it failed"], said
+    assert SECRET not in said + watched.stderr
+    assert SECRET.encode() not in run_file.read_bytes()
+    assert [each["alert"] for each in history(fullbore, run_file)] == ["it failed"], said

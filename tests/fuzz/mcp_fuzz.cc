@@ -1,5 +1,5 @@
-// What a client writes to `fullbore mcp`, in pieces: whatever it is, each line is answered with JSON, and nothing ends the
-// server. Calls start nothing here; they end at once.
+// What a client writes to `fullbore mcp`, in pieces of one length: whatever it is, each line is answered with JSON, and
+// nothing ends the server. Calls start nothing here; they end at once.
 #include "base/result.h"
 #include "fuzzed_input.h"
 #include "mcp/server.h"
@@ -42,9 +42,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       {R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{"elicitation":{}}}})",
        false});
   mcp::Lines lines;
+  const size_t piece_bytes = 1 + 2 * size_t{input.Byte()};
   int64_t now_ns = 0;
   while (!input.empty()) {
-    for (const mcp::Lines::Line& line : lines.Add(input.Bytes(1 + input.Below(512)))) server.Take(line);
+    for (const mcp::Lines::Line& line : lines.Add(input.Bytes(piece_bytes))) server.Take(line);
     server.Tick(now_ns += 500'000'000);
   }
   server.StopAll(now_ns);

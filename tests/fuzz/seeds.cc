@@ -1,4 +1,5 @@
 // fuzz_seeds DIRECTORY: small valid inputs from which fuzzing starts, one folder per target.
+#include <fmt/format.h>
 #include <sqlite3.h>
 
 #include <cstdio>
@@ -172,16 +173,40 @@ void WriteCgroups(const fs::path& root) {
   Write(root / "cgroup/devices", "c 195:0 rwm\n");
 }
 
+// Whether calls may run commands, the length of the pieces, and what the client writes.
+std::string McpSession(bool allow_run, const std::vector<std::string>& requests) {
+  std::string text = {static_cast<char>(allow_run), '\x40'};
+  for (size_t i = 0; i < requests.size(); ++i)
+    text += fmt::format(R"({{"jsonrpc":"2.0","id":{},{}}})"
+                        "\n",
+                        i + 1, requests[i]);
+  return text;
+}
+
 void WriteMcp(const fs::path& root) {
-  Write(
-      root / "mcp/session",
-      R"({"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":)"
-      R"({"elicitation":{}}}})"
-      "\n"
-      R"({"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"diagnose","arguments":{"run":"last"}}})"
-      "\n"
-      R"({"jsonrpc":"2.0","id":3,"method":"resources/read","params":{"uri":"fullbore://runs"}})"
-      "\n");
+  const std::string call = R"("method":"tools/call","params":{"name":)",
+                    read = R"("method":"resources/read","params":)";
+  Write(root / "mcp/session",
+        McpSession(false, {R"("method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":)"
+                           R"({"elicitation":{}}})",
+                           call + R"("diagnose","arguments":{"what":["last"],"sections":["kernels"]}})",
+                           call + R"("explain_finding","arguments":{"id":"input-bound"}})",
+                           read + R"({"uri":"fullbore://runs"})", read + R"({"uri":"fullbore://runs/last"})",
+                           read + R"({"uri":"fullbore://reports/1/result/findings/0-/0/id"})",
+                           R"("method":"resources/list")", R"("method":"resources/templates/list")",
+                           R"("method":"tools/list")", R"("method":"ping")"}));
+  Write(root / "mcp/runs",
+        McpSession(true,
+                   {call + R"("run","arguments":{"command":"python 'a b.py'","limit":"2m","tags":["a=b"]},)"
+                           R"("_meta":{"progressToken":7}})",
+                    R"("method":"notifications/cancelled","params":{"requestId":1})",
+                    call + R"("compare","arguments":{"command":"a","at":["HEAD"],"whole_runs":true}})",
+                    call + R"("tune","arguments":{"command":"a","settings":["num_workers=0,2"]}})",
+                    call + R"("diagnose","arguments":{"pid":4711,"seconds":"30s"}})"}));
+  Write(root / "mcp/asked", McpSession(false, {call + R"("measure","arguments":{"command":"a"}})"}) +
+                                R"({"jsonrpc":"2.0","id":"fullbore-1","result":{"action":"accept","content":)"
+                                R"({"allow":true}}})"
+                                "\n");
 }
 
 void WriteRemote(const fs::path& root) {

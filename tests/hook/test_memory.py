@@ -8,6 +8,7 @@ import types
 import warnings
 
 import pytest
+from channel_reader import Channel
 from hook_package import load
 
 memory = load("torch.memory")
@@ -21,8 +22,6 @@ def fact_of(newest, batches, ends_well=True):
     script = f"import sys\nsys.path.insert(0, {FAKES!r})\nimport torch_device\ntorch_device.train({batches!r})\n"
     result, directory = newest.start([newest.python, newest.script(script)])
     assert (result.returncode == 0) == ends_well, result.stderr
-    from channel_reader import Channel
-
     trainer = Channel(directory).trainer
     assert not [m for m in trainer.say("message") if m["severity"] == "error"], trainer.say("message")
     return trainer.facts["memory"]
@@ -140,3 +139,42 @@ def test_a_call_that_cannot_be_looked_at_ends_the_looks_and_nothing_else(monkeyp
     looks.look(Strange(), (), {})
     assert looks.over
     looks.look(types.SimpleNamespace(), (), {})
+
+
+def test_what_a_look_takes_is_the_hooks_time(monkeypatch):
+    now_ns = 1000
+
+    class Slow:
+        def parameters(self):
+            nonlocal now_ns
+            now_ns += 7_000_000
+            return iter(())
+
+    monkeypatch.setattr(memory, "clock", lambda: now_ns)
+    monkeypatch.setattr(memory.hook, "extra_ns", 500)
+    memory.Memory().look(Slow(), (), {})
+    assert memory.hook.extra_ns == 7_000_500
+
+
+SLOW = f"""
+import sys, time
+sys.path.insert(0, {FAKES!r})
+import torch_device
+
+memory = sys.modules["_fullbore_hook.torch.memory"]
+quick = memory.size_of
+
+def slow(args, kwargs):
+    time.sleep(0.1)
+    return quick(args, kwargs)
+
+memory.size_of = slow
+torch_device.train([(4, 100)] * 3)
+"""
+
+
+@pytest.mark.long
+def test_what_the_looks_of_a_training_took_is_told_at_its_end(newest):
+    result, directory = newest.start([newest.python, newest.script(SLOW)])
+    assert result.returncode == 0, result.stderr
+    assert Channel(directory).trainer.one("bye")["hook_ns"] >= 3 * 100_000_000

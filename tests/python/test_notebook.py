@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 import pytest
@@ -73,7 +74,9 @@ def test_the_report_of_a_cell_names_cells_and_lines(executed, torch_python):
     assert "waits for data" in text and re.search(r"cell 4, line 4\b", text), text
     assert re.search(r"cell 4, line 9\b", text), "where it sleeps in the loop"
     assert "ipykernel" not in text and "stderr" not in trained
-    assert "srcdoc=" in trained["text/html"] and "sandbox=" in trained["text/html"]
+    frame, _, inside = trained["text/html"].partition(">")
+    assert "srcdoc=" in frame and "sandbox=" in frame
+    assert inside == f"<pre>{html.escape(text)}</pre></iframe>", "what JupyterLab leaves of it where it is not trusted"
     assert "input-bound" in read["stdout"]
     assert "cell 4, line 9: time.sleep(0.005)" in read["stdout"]
 
@@ -90,4 +93,6 @@ def test_a_cell_that_fails_fails_once_and_has_its_report(executed):
 def test_what_a_cell_shows_is_shown_and_its_names_stay(executed):
     *_, ran, after = executed("%load_ext fullbore", "%%fullbore\nkept = 41\nkept + 1", "print(kept)")
     assert ran["text/plain"].startswith("42")
+    assert "No training seen" in ran["text/plain"]
+    assert "PYTHONPATH" not in ran["text/plain"], "the hook was there, however the kernel was started"
     assert after["stdout"] == "41\n"

@@ -103,6 +103,15 @@ def test_a_word_that_may_mean_another_run_deletes_none(fullbore, runs):
     assert len(names(runs)) == 1
 
 
+@pytest.mark.parametrize("next_one", [[], ["--prune", "--keep-newest", "100"], ["--delete", "missing"]])
+def test_what_a_removal_that_was_killed_left_goes_with_the_next(fullbore, runs, next_one):
+    """Between the two steps of a removal: tests in C++ kill it there (src/watch/removal_test.cc)."""
+    left = runs / ".0123456789abcdef.deleted"
+    (runs / f"{unnamed(runs)[0]}.fbr").rename(left)
+    fullbore.call("runs", "-o", runs, *next_one)
+    assert not left.exists() and len(names(runs)) == 3
+
+
 @pytest.mark.parametrize("answer", ["y", "n", ""])
 def test_on_a_terminal_it_asks_first(fullbore, runs, answer):
     terminal, end = pty.openpty()

@@ -12,6 +12,7 @@
 #include "base/secrets.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "record/json_text.h"
 
 namespace fullbore::collect {
 
@@ -36,11 +37,6 @@ constexpr size_t kWorkerLinesKept = 1 << 14;
 // Workers that are ended in the middle of a fetch, as at a `break`, leave it unfinished: of so many it is remembered.
 constexpr size_t kUnfinishedKept = 1024, kUnfinishedStated = 16;
 constexpr int64_t kLongUnfinishedNs = 30 * kNsPerSecond;
-
-std::string TextOf(const json& object, const char* key) {
-  const auto at = object.find(key);
-  return at != object.end() && at->is_string() ? at->get<std::string>() : "";
-}
 
 std::optional<int64_t> IntOf(const json& object, const char* key) {
   const auto at = object.find(key);
@@ -90,8 +86,9 @@ std::string SourceText(const std::string& file, int line) {
 }  // namespace
 
 RankTracker::SourceLine RankTracker::SourceLineOf(const json& line) {
-  return {TextOf(line, "file"), static_cast<int>(IntOf(line, "line").value_or(0)), TextOf(line, "function"),
-          TextOf(line, "library"), Front(TextOf(line, "text"))};
+  return {record::TextIn(line, "file"), static_cast<int>(IntOf(line, "line").value_or(0)),
+          record::TextIn(line, "function"), record::TextIn(line, "library"),
+          Front(record::TextIn(line, "text"))};
 }
 
 record::Loader& RankTracker::LoaderWithId(int id) {
@@ -150,9 +147,10 @@ void RankTracker::OnLineOfFetch(int64_t worker_pid, const FetchHit& hit, int64_t
 }
 
 void RankTracker::OnWorkerLine(int64_t worker_pid, const json& line) {
-  if (TextOf(line, "k") == "message") return OnLine(line);
-  if (TextOf(line, "k") == "hello") unfinished_.erase(worker_pid);  // of another process that had the number
-  if (TextOf(line, "k") != "line" || worker_lines_.size() >= kWorkerLinesKept) return;
+  if (record::TextIn(line, "k") == "message") return OnLine(line);
+  if (record::TextIn(line, "k") == "hello")
+    unfinished_.erase(worker_pid);  // of another process that had the number
+  if (record::TextIn(line, "k") != "line" || worker_lines_.size() >= kWorkerLinesKept) return;
   worker_lines_[{worker_pid, IntOf(line, "id").value_or(0)}] = SourceLineOf(line);
 }
 
@@ -195,12 +193,12 @@ void RankTracker::OnNext(const ChannelRecord& event) {
 
 void RankTracker::OnLine(const json& line) {
   dirty_ = true;
-  const std::string kind = TextOf(line, "k");
+  const std::string kind = record::TextIn(line, "k");
   if (kind == "hello") {
     wanted_rank_ = static_cast<int>(IntOf(line, "rank").value_or(-1));
   } else if (kind == "fact") {
     const auto value = line.find("value");
-    const std::string key = TextOf(line, "key");
+    const std::string key = record::TextIn(line, "key");
     if (value == line.end() || key.empty()) return;
     info_.facts[key] = value->dump(-1, ' ', false, json::error_handler_t::replace);
     if (key == "device" && value->is_string()) info_.device = value->get<std::string>();
@@ -214,17 +212,17 @@ void RankTracker::OnLine(const json& line) {
     loader.pin_memory = BoolOf(a, "pin_memory");
     loader.persistent_workers = BoolOf(a, "persistent_workers");
     loader.default_collate = BoolOf(a, "default_collate");
-    loader.start_method = TextOf(a, "start_method");
-    loader.dataset = TextOf(line, "dataset");
+    loader.start_method = record::TextIn(a, "start_method");
+    loader.dataset = record::TextIn(line, "dataset");
     loader.dataset_samples = IntOf(line, "dataset_len");
-    loader.where = TextOf(line, "where");
-    loader.library = TextOf(line, "library");
+    loader.where = record::TextIn(line, "where");
+    loader.library = record::TextIn(line, "library");
     loader.threads = IntOf(a, "threads");
     loader.map_processes = IntOf(a, "map_processes");
   } else if (kind == "loader_fast") {
     record::Loader& loader = LoaderWithId(static_cast<int>(IntOf(line, "id").value_or(0)));
     loader.fast_sample_ns = IntOf(line, "cpu_ns_per_sample");
-    loader.fast_refused = TextOf(line, "refused");
+    loader.fast_refused = record::TextIn(line, "refused");
   } else if (kind == "draw") {
     const int id = static_cast<int>(IntOf(line, "id").value_or(0));
     if (drew_.insert(id).second) return;  // the run's first epoch: nothing restarts
@@ -232,8 +230,8 @@ void RankTracker::OnLine(const json& line) {
     ++loader.draws;
     loader.draw_ns += std::max<int64_t>(0, IntOf(line, "ns").value_or(0));
   } else if (kind == "device_window") {
-    device_windows_.push_back(
-        {TextOf(line, "file"), IntOf(line, "first_step").value_or(0), IntOf(line, "steps").value_or(0)});
+    device_windows_.push_back({record::TextIn(line, "file"), IntOf(line, "first_step").value_or(0),
+                               IntOf(line, "steps").value_or(0)});
   } else if (kind == "loader_stages") {
     loader_meter_.OnTotals(line);
   } else if (kind == "logged") {
@@ -241,14 +239,14 @@ void RankTracker::OnLine(const json& line) {
   } else if (kind == "line") {
     source_lines_[IntOf(line, "id").value_or(0)] = SourceLineOf(line);
   } else if (kind == "where") {
-    info_.facts["where." + TextOf(line, "what")] =
-        json(TextOf(line, "file") + ":" + std::to_string(IntOf(line, "line").value_or(0))).dump();
+    info_.facts["where." + record::TextIn(line, "what")] =
+        json(record::TextIn(line, "file") + ":" + std::to_string(IntOf(line, "line").value_or(0))).dump();
   } else if (kind == "message") {
-    const std::string severity = TextOf(line, "severity");
+    const std::string severity = record::TextIn(line, "severity");
     const auto level = severity == "error"     ? record::Severity::kError
                        : severity == "warning" ? record::Severity::kWarning
                                                : record::Severity::kInfo;
-    const std::string text = TextOf(line, "text"), source = TextOf(line, "source");
+    const std::string text = record::TextIn(line, "text"), source = record::TextIn(line, "source");
     if (counts_[text]++ == 0) {
       messages_.push_back({IntOf(line, "t"), level, source.empty() ? "hook" : source, text});
     }

@@ -22,6 +22,8 @@ constexpr int64_t kFlushNs = kNsPerSecond;
 // After ten minutes one reading per second tells as much about a run, in a fifth of the space.
 constexpr int64_t kFineForNs = 600 * kNsPerSecond;
 constexpr int64_t kRetryFlushNs = 10 * kNsPerSecond;
+constexpr size_t kMostReasons =
+    3;  // why steps are not seen: further ones would repeat the same for other scripts
 
 // The times that a process of this machine can have noted: any other is garbage, not an event.
 bool IsPlausible(const record::ChannelRecord& event, int64_t now_ns) {
@@ -169,8 +171,11 @@ void Recorder::SayLinesWithoutRing() {
 
 void Recorder::SayWhyUnseen() {
   if (saw_training()) return;
-  for (const std::string& why : unseen_pythons_.reasons())
+  std::set<std::string> said;
+  for (const auto& [pid, why] : unseen_pythons_.reasons()) {
+    if (trackers_.contains(pid) || said.size() >= kMostReasons || !said.insert(why).second) continue;
     Say({MonotonicNs(), record::Severity::kWarning, "recorder", why});
+  }
 }
 
 // A process that trains gets its $RANK; without one, or if another process of the command has it (two

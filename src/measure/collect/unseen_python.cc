@@ -14,7 +14,7 @@ namespace fullbore::collect {
 
 namespace {
 
-constexpr size_t kMaxReasons = 3;  // further ones would repeat the same for other scripts
+constexpr size_t kMaxReasons = 16;  // further ones would repeat the same for other processes
 
 std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -108,7 +108,7 @@ void UnseenPythons::Look(const std::vector<record::Process>& processes) {
     if (environment.empty()) continue;  // in the middle of an exec, or another user's: nothing is known
     const std::string why = WhyUnseen(Entries(directory + "/cmdline"), environment, hook_directory_);
     looked_at = process.command;
-    if (!why.empty()) reasons_.insert(why);
+    if (!why.empty()) reasons_[process.pid] = why;
   }
 }
 

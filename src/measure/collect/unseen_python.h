@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -26,12 +25,13 @@ class UnseenPythons {
       : root_(std::move(root)), hook_directory_(std::move(hook_directory)) {}
 
   void Look(const std::vector<record::Process>& processes);
-  const std::set<std::string>& reasons() const { return reasons_; }
+  // By process. One that has a channel all the same has loaded the hook itself, as `fullbore.record` and notebooks do.
+  const std::map<int64_t, std::string>& reasons() const { return reasons_; }
 
  private:
   const std::string root_, hook_directory_;
   std::map<int64_t, std::string> looked_at_;  // command line by process
-  std::set<std::string> reasons_;
+  std::map<int64_t, std::string> reasons_;
 };
 
 }  // namespace fullbore::collect

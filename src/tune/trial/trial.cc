@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "record/json_text.h"
 #include "tune/knob/knob.h"
 
 namespace fullbore::tune {
@@ -26,11 +27,6 @@ std::optional<T> NumberIn(const json& object, const char* key) {
   const auto at = object.find(key);
   if (at == object.end() || !at->is_number()) return std::nullopt;
   return at->get<T>();
-}
-
-std::string TextIn(const json& object, const char* key) {
-  const auto at = object.find(key);
-  return at != object.end() && at->is_string() ? at->get<std::string>() : "";
 }
 
 bool FlagIn(const json& object, const char* key) {
@@ -101,14 +97,14 @@ std::vector<double> Numbers(const json& array) {
 
 Result<Trial> TrialFrom(const json& object) {
   const auto settings = object.find("settings");
-  const auto outcome = OutcomeNamed(TextIn(object, "outcome"));
+  const auto outcome = OutcomeNamed(record::TextIn(object, "outcome"));
   if (settings == object.end() || !settings->is_object() || !outcome)
     return Error{ErrorCode::kCorrupt, "not a trial: it lacks its settings or its outcome", ""};
   Trial trial;
   for (const auto& [name, value] : settings->items()) trial.settings[name] = value;
   trial.outcome = *outcome;
-  trial.refused = TextIn(object, "refused");
-  trial.why = TextIn(object, "why");
+  trial.refused = record::TextIn(object, "refused");
+  trial.why = record::TextIn(object, "why");
   // Earlier versions kept it only as the beginning of the reason.
   if (const std::string knob = trial.why.substr(0, trial.why.find(':'));
       trial.outcome == Outcome::kRefused && trial.refused.empty() && KnobNamed(knob) != nullptr)
@@ -128,7 +124,7 @@ Result<Trial> TrialFrom(const json& object) {
   trial.proves = FlagIn(object, "proves");
   trial.in_slices = FlagIn(object, "in_slices");
   trial.apart = FlagIn(object, "apart");
-  if (const std::string unit = TextIn(object, "unit"); !unit.empty()) trial.unit = unit;
+  if (const std::string unit = record::TextIn(object, "unit"); !unit.empty()) trial.unit = unit;
   trial.predicted = NumberIn<double>(object, "predicted");
   trial.peak_memory_bytes = NumberIn<int64_t>(object, "peak_memory_bytes");
   trial.memory_filled = NumberIn<double>(object, "memory_filled");
@@ -137,7 +133,7 @@ Result<Trial> TrialFrom(const json& object) {
   trial.seconds = NumberIn<double>(object, "seconds").value_or(0);
   if (const auto losses = object.find("first_losses"); losses != object.end())
     trial.first_losses = Numbers(*losses);
-  trial.run = TextIn(object, "run");
+  trial.run = record::TextIn(object, "run");
   return trial;
 }
 
