@@ -22,8 +22,8 @@ constexpr int64_t kFlushNs = kNsPerSecond;
 // After ten minutes one reading per second tells as much about a run, in a fifth of the space.
 constexpr int64_t kFineForNs = 600 * kNsPerSecond;
 constexpr int64_t kRetryFlushNs = 10 * kNsPerSecond;
-constexpr size_t kMostReasons =
-    3;  // why steps are not seen: further ones would repeat the same for other scripts
+// Why steps are not seen: further ones would repeat the same for other scripts.
+constexpr size_t kMostReasons = 3;
 
 // The times that a process of this machine can have noted: any other is garbage, not an event.
 bool IsPlausible(const record::ChannelRecord& event, int64_t now_ns) {
