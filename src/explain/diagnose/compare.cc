@@ -25,8 +25,8 @@ constexpr double kResourceMoved = 0.10;  // relative to the larger
 
 // Facts that differ between any two runs and say nothing.
 const std::set<std::string>& NoisyFacts() {
-  static const std::set<std::string> noisy = {"checkpoints", "hook_ns",      "lost_events", "memory",
-                                              "trace_file",  "trace_events", "trace_holds"};
+  static const std::set<std::string> noisy = {"checkpoints", "hook_ns",    "lost_events",  "memory",
+                                              "missed_ns",   "trace_file", "trace_events", "trace_holds"};
   return noisy;
 }
 

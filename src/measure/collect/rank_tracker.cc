@@ -420,6 +420,7 @@ void RankTracker::Drain(record::RunWriter& writer, bool last) {
   }
   if (lost_events_ + host_steps_.dropped_events() > 0) {
     info_.facts["lost_events"] = std::to_string(lost_events_ + host_steps_.dropped_events());
+    info_.facts["missed_ns"] = std::to_string(host_steps_.missed_ns());
   }
   StatePasses();
   StateUnfinished();
