@@ -96,6 +96,14 @@ RankShares SharesOf(const RankView& rank) {
   return shares;
 }
 
+// Whether the rank's samples come beside those of the lead: not those of a program that the training started, or that
+// ran before it, for a smaller part of that time.
+bool AddsToThroughput(const View& view, const RankView& rank) {
+  const RankView& lead = view.lead();
+  if (rank.info->node == lead.info->node) return view.IsBesideLead(rank);
+  return rank.begin_ns < lead.end_ns && rank.end_ns > lead.begin_ns;
+}
+
 // The samples of all ranks per second, with the interval from the lead rank's batch means.
 void FillThroughput(const View& view, Diagnosis& diagnosis) {
   const RankView& lead = view.lead();
@@ -111,8 +119,7 @@ void FillThroughput(const View& view, Diagnosis& diagnosis) {
   }
   double samples_per_s = 0;
   for (const RankView& rank : view.ranks()) {
-    const bool beside = rank.begin_ns < lead.end_ns && rank.end_ns > lead.begin_ns;
-    if (beside && rank.wall_ns > 0)
+    if (AddsToThroughput(view, rank) && rank.wall_ns > 0)
       samples_per_s += static_cast<double>(rank.samples) / (static_cast<double>(rank.wall_ns) / 1e9);
   }
   diagnosis.samples_per_s = samples_per_s;

@@ -34,6 +34,15 @@ TEST(DiagnoseTest, ARunWithoutCausesIsHealthy) {
   EXPECT_NEAR(*diagnosis.samples_per_s, 320, 0.1);
 }
 
+// 20 of the lead's steps' time, or 60 of it: as many samples a second.
+TEST(DiagnoseTest, AProgramThatTrainsForALittleOfTheTimeAddsNothingToTheThroughput) {
+  const auto beside = [](int64_t steps) {
+    return *Diagnose(MadeRun({MadeRank(0, 100, Usual), MadeRank(1, steps, Usual)})).samples_per_s;
+  };
+  EXPECT_NEAR(beside(20), 320, 0.1);
+  EXPECT_NEAR(beside(60), 640, 0.1);
+}
+
 TEST(DiagnoseTest, SharesSumToOne) {
   const Diagnosis diagnosis = Diagnose(MadeRun({MadeRank(0, 100, Waiting)}));
   double sum = 0;
