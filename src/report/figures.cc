@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <cstring>
 
@@ -197,6 +198,16 @@ std::string RateText(const Diagnosis& d, double times_faster) {
   if (d.fitness.Forbids(fitness::Conclusion::kRates)) return "";
   if (d.samples_per_s) return FormatCount(*d.samples_per_s * times_faster) + " samples/s";
   return FormatCount(d.steps_per_s * times_faster) + " " + StepWord(d) + "s/s";
+}
+
+std::string RateRangeText(const Diagnosis& d) {
+  if (!d.samples_per_s || !d.samples_per_s_low || !d.samples_per_s_high) return "";
+  const double half = (*d.samples_per_s_high - *d.samples_per_s_low) / 2;
+  const auto text = [half](double rate) {
+    return half >= 1 ? FormatCount(std::round(rate)) : fmt::format("{:.2f}", rate);
+  };
+  if (half < *d.samples_per_s) return " ±" + text(half);
+  return fmt::format(" ({} to {})", text(*d.samples_per_s_low), text(*d.samples_per_s_high));
 }
 
 std::string TokenRateText(const Diagnosis& d) {

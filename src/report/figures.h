@@ -30,6 +30,8 @@ std::string StepWord(const diagnose::Diagnosis& diagnosis);
 std::string SampledText(const diagnose::Sampling& sampled);
 // "640 samples/s", or "4.9 steps/s" if samples are not known; empty where what repeats may not be steps.
 std::string RateText(const diagnose::Diagnosis& diagnosis, double times_faster = 1);
+// How well the samples per second are known, after them: " ±12"; where that would reach below nothing, " (0 to 114)".
+std::string RateRangeText(const diagnose::Diagnosis& diagnosis);
 
 // "81,920 tokens/s, 31,300 without padding"; empty where tokens are not known.
 std::string TokenRateText(const diagnose::Diagnosis& d);

@@ -16,6 +16,17 @@ std::vector<std::string> Texts(const std::vector<Figure>& figures) {
 
 diagnose::Resource Level(double value) { return {value, value, value, value, ""}; }
 
+TEST(FiguresTest, ARateThatIsHardlyKnownHasARangeAndNoMoreOrLessThanItself) {
+  diagnose::Diagnosis d;
+  EXPECT_EQ(RateRangeText(d), "");
+  d.samples_per_s = 4'988, d.samples_per_s_low = 4'838, d.samples_per_s_high = 5'138;
+  EXPECT_EQ(RateRangeText(d), " ±150");
+  d.samples_per_s_low = 0, d.samples_per_s_high = 21'250;
+  EXPECT_EQ(RateRangeText(d), " (0 to 21,250)");
+  d.samples_per_s = 0.9, d.samples_per_s_low = 0.86, d.samples_per_s_high = 0.94;
+  EXPECT_EQ(RateRangeText(d), " ±0.04");
+}
+
 TEST(FiguresTest, WhatWasNotRecordedIsAbsent) {
   EXPECT_THAT(DeviceFigures({}), IsEmpty());
   EXPECT_THAT(HostFigures({}), IsEmpty());

@@ -214,12 +214,8 @@ void Screen::Step() {
 void Screen::Figures() {
   std::vector<Piece> pieces;
   if (d_.steps > 0 && !d_.sampled) {
-    std::string rate = RateText(d_);
-    if (d_.samples_per_s_low && d_.samples_per_s_high) {
-      const double half = (*d_.samples_per_s_high - *d_.samples_per_s_low) / 2;
-      rate += fmt::format(" ±{:.{}f}", half, half >= 1 ? 0 : 2);
-    }
-    if (!rate.empty()) pieces.push_back(Painted(rate, kBold));
+    if (const std::string rate = RateText(d_); !rate.empty())
+      pieces.push_back(Painted(rate + RateRangeText(d_), kBold));
     if (const std::string tokens = TokenRateText(d_); !tokens.empty()) pieces.push_back(Plain(tokens));
     if (const std::string flops = FlopsText(d_); !flops.empty()) pieces.push_back(Plain(flops));
   }

@@ -89,6 +89,7 @@ bool TakesTime(const ChannelRecord& event) {
 }  // namespace
 
 void HostSteps::OnEvent(const ChannelRecord& event) {
+  missing_.OnEvent(event.sequence);
   if (KindOf(event) == EventKind::kCores) {
     cores_ = event;
     return;
@@ -138,7 +139,7 @@ void HostSteps::CloseBatch(uint16_t thread, int64_t end_ns) {
     if (before && event.begin_ns >= begin_ns) events.push_back(event);
     return before;
   });
-  if (begin_ns >= end_ns) return;
+  if (begin_ns >= end_ns || missing_.InStep(begin_ns, end_ns)) return;
   for (const ChannelRecord& event : events) {
     if (KindOf(event) == EventKind::kNext && event.a != 0) fed_by_.insert(event.id);
   }
@@ -385,6 +386,7 @@ void HostSteps::CloseStep(const ChannelRecord& boundary) {
     }
   }
   last_end_ns_ = boundary.end_ns;
+  if (missing_.InStep(begin_ns, boundary.end_ns)) return;
   if (boundary.c == 1) {
     ++next_index_;
     return;

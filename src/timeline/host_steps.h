@@ -37,6 +37,7 @@
 #include "record/channel.h"
 #include "record/recording.h"
 #include "record/sketch.h"
+#include "timeline/missing_events.h"
 #include "timeline/passes.h"
 
 namespace fullbore::timeline {
@@ -89,6 +90,7 @@ class HostSteps {
   // Most steps called no module: their computation is told by what it is not.
   bool computes_unseen() const { return 2 * steps_without_module_ > steps_divided_; }
   uint64_t dropped_events() const { return dropped_; }
+  int64_t missed_ns() const { return missing_.ns(); }  // left out of the steps (missing_events.h)
 
  private:
   struct Segment {
@@ -166,6 +168,7 @@ class HostSteps {
   int64_t next_index_ = 0;
   bool samples_known_ = true;
   uint64_t dropped_ = 0;
+  MissingEvents missing_;
 };
 
 }  // namespace fullbore::timeline

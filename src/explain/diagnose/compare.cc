@@ -25,8 +25,8 @@ constexpr double kResourceMoved = 0.10;  // relative to the larger
 
 // Facts that differ between any two runs and say nothing.
 const std::set<std::string>& NoisyFacts() {
-  static const std::set<std::string> noisy = {"checkpoints", "hook_ns",      "lost_events", "memory",
-                                              "trace_file",  "trace_events", "trace_holds"};
+  static const std::set<std::string> noisy = {"checkpoints", "hook_ns",    "lost_events",  "memory",
+                                              "missed_ns",   "trace_file", "trace_events", "trace_holds"};
   return noisy;
 }
 
@@ -227,6 +227,17 @@ std::vector<std::string> OtherChanges(const std::map<std::string, std::string>& 
   return others;
 }
 
+// A recording that cannot be judged has no findings, which says nothing of what it might have.
+void CompareFindings(const Diagnosis& before, const Diagnosis& after, Comparison& comparison) {
+  if (!before.fitness.CanBeJudged() || !after.fitness.CanBeJudged()) return;
+  for (const Finding& finding : before.findings) {
+    if (!Names(after.findings, finding.id)) comparison.findings_gone.push_back(finding.id);
+  }
+  for (const Finding& finding : after.findings) {
+    if (!Names(before.findings, finding.id)) comparison.findings_new.push_back(finding.id);
+  }
+}
+
 // By the facts that it leaves behind where it leaves any, else by the cause, which is gone.
 bool WasMade(const std::map<std::string, std::string>& wanted, const Diagnosis& before,
              const Diagnosis& after) {
@@ -287,12 +298,7 @@ Comparison Compare(const Diagnosis& before, const Diagnosis& after, const ShareM
   CompareResources(before, after, comparison);
   CompareFacts(before, after, comparison);
   CompareLogged(before, after, comparison);
-  for (const Finding& finding : before.findings) {
-    if (!Names(after.findings, finding.id)) comparison.findings_gone.push_back(finding.id);
-  }
-  for (const Finding& finding : after.findings) {
-    if (!Names(before.findings, finding.id)) comparison.findings_new.push_back(finding.id);
-  }
+  CompareFindings(before, after, comparison);
   JudgePrediction(before, after, comparison);
   return comparison;
 }

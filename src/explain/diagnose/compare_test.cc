@@ -57,6 +57,17 @@ TEST(CompareTest, ResourcesThatTheVerdictRestsOnComeFirst) {
 
 MadeStep Waiting(int64_t) { return {.data_ms = 100}; }
 
+TEST(CompareTest, NoFindingIsGoneInARunThatIsTooShortToBeJudged) {
+  const auto gone = [](int64_t steps) {
+    const auto usual = [](int64_t) { return MadeStep{}; };
+    return Compare(Diagnose(MadeRun({MadeRank(0, 100, Waiting)})),
+                   Diagnose(MadeRun({MadeRank(0, steps, usual)})))
+        .findings_gone;
+  };
+  EXPECT_EQ(gone(100), std::vector<std::string>{"input-bound"});
+  EXPECT_TRUE(gone(3).empty());
+}
+
 TEST(CompareTest, AFasterRunIsOutsideTheNoiseAndNamesTheShareThatMoved) {
   const auto jitter = [](int64_t data_ms) {
     return [data_ms](int64_t i) { return MadeStep{.data_ms = data_ms, .forward_ms = 40 + i % 3}; };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/text.h"
 #include "base/time_limit.h"
@@ -96,7 +97,37 @@ RankShares SharesOf(const RankView& rank) {
   return shares;
 }
 
-// The samples of all ranks per second, with the interval from the lead rank's batch means.
+// Whether the rank's samples come beside those of the lead: not those of a program that the training started, or that
+// ran before it, for a smaller part of that time.
+bool AddsToThroughput(const View& view, const RankView& rank) {
+  const RankView& lead = view.lead();
+  if (rank.info->node == lead.info->node) return view.IsBesideLead(rank);
+  return rank.begin_ns < lead.end_ns && rank.end_ns > lead.begin_ns;
+}
+
+// How well the rate of its samples is known, from the means of batches of steps. A long run keeps its slowest steps in full
+// and few of the others: windows stand for all of them then, and, before there are enough of these, its first steps.
+std::optional<Interval> RateIntervalOf(const RankView& rank) {
+  std::vector<double> samples, seconds;
+  const auto add = [&](int64_t count, int64_t ns) {
+    samples.push_back(static_cast<double>(count));
+    seconds.push_back(static_cast<double>(ns) / 1e9);
+  };
+  const bool all_kept = rank.steps <= std::ssize(rank.steady);
+  for (const record::StepWindow& window : rank.info->windows) {
+    if (!all_kept && window.first_step >= rank.warmup_steps)
+      add(window.samples, std::reduce(window.share_ns.begin(), window.share_ns.end()));
+  }
+  if (const auto interval = RatioInterval(samples, seconds)) return interval;
+  samples.clear(), seconds.clear();
+  for (const record::Step* step : rank.steady) {
+    if (all_kept || step->index == rank.steady.front()->index + std::ssize(samples))
+      add(step->samples, step->wall_ns);
+  }
+  return RatioInterval(samples, seconds);
+}
+
+// The samples of all ranks per second, with the interval of the lead's.
 void FillThroughput(const View& view, Diagnosis& diagnosis) {
   const RankView& lead = view.lead();
   diagnosis.steps_per_s = static_cast<double>(lead.steps) / (static_cast<double>(lead.wall_ns) / 1e9);
@@ -111,8 +142,7 @@ void FillThroughput(const View& view, Diagnosis& diagnosis) {
   }
   double samples_per_s = 0;
   for (const RankView& rank : view.ranks()) {
-    const bool beside = rank.begin_ns < lead.end_ns && rank.end_ns > lead.begin_ns;
-    if (beside && rank.wall_ns > 0)
+    if (AddsToThroughput(view, rank) && rank.wall_ns > 0)
       samples_per_s += static_cast<double>(rank.samples) / (static_cast<double>(rank.wall_ns) / 1e9);
   }
   diagnosis.samples_per_s = samples_per_s;
@@ -120,12 +150,7 @@ void FillThroughput(const View& view, Diagnosis& diagnosis) {
     diagnosis.tokens_per_s = samples_per_s * tokens->computed;
     if (tokens->useful) diagnosis.useful_tokens_per_s = samples_per_s * *tokens->useful;
   }
-  std::vector<double> samples, seconds;
-  for (const record::Step* step : lead.steady) {
-    samples.push_back(static_cast<double>(step->samples));
-    seconds.push_back(static_cast<double>(step->wall_ns) / 1e9);
-  }
-  if (const auto interval = RatioInterval(samples, seconds); interval && interval->mean > 0) {
+  if (const auto interval = RateIntervalOf(lead); interval && interval->mean > 0) {
     diagnosis.samples_per_s_low = samples_per_s * std::max(0.0, interval->low) / interval->mean;
     diagnosis.samples_per_s_high = samples_per_s * interval->high / interval->mean;
   }

@@ -8,6 +8,9 @@
 namespace fullbore::diagnose {
 namespace {
 
+using record::Index;
+using record::Share;
+using testing::kMs;
 using testing::MadeRank;
 using testing::MadeRun;
 using testing::MadeStep;
@@ -32,6 +35,43 @@ TEST(DiagnoseTest, ARunWithoutCausesIsHealthy) {
   ASSERT_EQ(diagnosis.findings.size(), 1u);
   EXPECT_EQ(diagnosis.findings[0].id, "healthy");
   EXPECT_NEAR(*diagnosis.samples_per_s, 320, 0.1);
+}
+
+// 20 of the lead's steps' time, or 60 of it: as many samples a second.
+TEST(DiagnoseTest, AProgramThatTrainsForALittleOfTheTimeAddsNothingToTheThroughput) {
+  const auto beside = [](int64_t steps) {
+    return *Diagnose(MadeRun({MadeRank(0, 100, Usual), MadeRank(1, steps, Usual)})).samples_per_s;
+  };
+  EXPECT_NEAR(beside(20), 320, 0.1);
+  EXPECT_NEAR(beside(60), 640, 0.1);
+}
+
+// 600 steps in windows of ten, of which the first hundred were kept in full, and forty that took ten times as long. The
+// windows of the first third have so many samples.
+Diagnosis OfALongRun(int64_t samples_of_a_third) {
+  record::RankInfo rank = MadeRank(0, 100, Usual);
+  for (int64_t i = 0; i < 40; ++i) {
+    record::Step slow = rank.steps.front();
+    slow.index = 200 + 10 * i;
+    slow.share_ns[Index(Share::kForward)] += 900 * kMs;
+    slow.wall_ns += 900 * kMs;
+    slow.end_ns = 100 * kMs * (slow.index + 10);
+    rank.steps.push_back(slow);
+  }
+  for (int64_t i = 0; i < 60; ++i) {
+    record::StepWindow window{i * 1'000 * kMs, (i + 1) * 1'000 * kMs, 10 * i, 10};
+    window.samples = i < 20 ? samples_of_a_third : 320;
+    window.share_ns[Index(Share::kForward)] = 1'000 * kMs;
+    rank.windows.push_back(window);
+  }
+  return Diagnose(MadeRun({rank}));
+}
+
+TEST(DiagnoseTest, SlowStepsThatAreKeptWithoutTheOthersDoNotMakeTheRateUncertain) {
+  const Diagnosis even = OfALongRun(320), uneven = OfALongRun(160);
+  EXPECT_NEAR(*even.samples_per_s, 320, 0.1);
+  EXPECT_LT(*even.samples_per_s_high, 1.01 * *even.samples_per_s);
+  EXPECT_GT(*uneven.samples_per_s_high, 1.05 * *uneven.samples_per_s) << "that of all steps does";
 }
 
 TEST(DiagnoseTest, SharesSumToOne) {

@@ -65,7 +65,7 @@ size_t WarmupSteps(const std::vector<double>& wall_ns, size_t last) {
       continue;
     }
     // The very first step alone may be slow without moving a mean over many.
-    if (more == 0 && warmup == 0 && logs.size() > kMinSteady) {
+    if (more == 0 && warmup == 0 && logs.size() >= kMinSteady) {
       const std::vector<double> rest(logs.begin() + 1, logs.end());
       if (logs[0] - Quantile(rest, 0.95) > std::log(kSlowerBy)) more = 1;
     }

@@ -52,6 +52,11 @@ TEST(WarmupTest, IsNeverLongerThanItsLimit) {
   EXPECT_NEAR(static_cast<double>(WarmupSteps(Steps(200, 30, 1.6), 40)), 30, 1);
 }
 
+TEST(WarmupTest, OfFiveStepsTheFirstIsWarmupWhereItAloneIsSlow) {
+  EXPECT_EQ(WarmupSteps({1900, 20, 24, 21, 20}, 100), 1u);
+  EXPECT_EQ(WarmupSteps({20, 20, 24, 21, 20}, 100), 0u);
+}
+
 TEST(WarmupTest, VeryShortRunsAreTakenAsTheyAre) {
   EXPECT_EQ(WarmupSteps({}, 100), 0u);
   EXPECT_EQ(WarmupSteps({5}, 100), 0u);

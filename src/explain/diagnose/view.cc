@@ -342,7 +342,9 @@ std::optional<double> View::CoresOfOthers() const {
   const auto logical = recording_->machine.find("cores_logical");
   const auto busy = Mean(Metric::kCpuUtilization), own = CoresOfCommand();
   if (logical == recording_->machine.end() || !busy || !own) return std::nullopt;
-  return std::max(0.0, *busy * ParseDouble(logical->second).value_or(0) - *own);
+  const double others = std::max(0.0, *busy * ParseDouble(logical->second).value_or(0) - *own);
+  // The machine may have more cores than the command may use: of these they keep no more busy than it leaves.
+  return cores_ > 0 ? std::min(others, std::max(0.0, cores_ - *own)) : others;
 }
 
 std::optional<double> View::NarrowAffinity(const char* role) const {

@@ -22,6 +22,8 @@ fitness::Known KnownOf(const record::RankInfo& info, const View& view) {
   }
   if (const auto events = info.facts.find("trace_events"); events != info.facts.end())
     known.events = ParseInt(events->second).value_or(0);
+  if (const auto missed = info.facts.find("missed_ns"); missed != info.facts.end())
+    known.missed_ns = ParseInt(missed->second).value_or(0);
   if (!info.roofline) return known;
   known.shapes = std::ranges::any_of(info.roofline->operators, [](const record::RooflineOperator& one) {
     return one.flops.has_value() || one.bytes.has_value();

@@ -305,6 +305,20 @@ std::optional<Condition> EmptySteps(const Known& known) {
       ""};
 }
 
+std::optional<Condition> Missed(const Known& known) {
+  const int64_t all_ns = known.warmup_ns + known.wall_ns + known.missed_ns;
+  const double part = Ratio(known.missed_ns, all_ns);
+  if (part < kSomeLeftOut) return std::nullopt;
+  return Condition{
+      "missed-steps",
+      fmt::format("Events came faster than the recorder could read them: {} of {} of steps are left out.",
+                  FormatDuration(known.missed_ns), FormatDuration(all_ns)),
+      part,
+      "ratio",
+      {},
+      "Leave the recorder a part of a core."};
+}
+
 std::optional<Condition> WorkKnown(const Known& known) {
   if (!known.work_known || *known.work_known >= kCovered) return std::nullopt;
   Condition condition{
@@ -372,9 +386,8 @@ std::optional<Condition> Noisy(const Known& known) {
 
 constexpr Judge kOfTheRecording[] = {
     NoOperations, LaunchesWithoutKernels, BareStretch, BreaksOff, LeftOut, ClockAhead, Cut, SeveralDevices};
-constexpr Judge kOfTheSteps[] = {TooLittle,        TooEarly,   SingleStep, Cold,
-                                 NotTrainingSteps, StepsCover, EmptySteps, WorkKnown,
-                                 Slowed,           Watched,    Noisy};
+constexpr Judge kOfTheSteps[] = {TooLittle,  TooEarly, SingleStep, Cold,   NotTrainingSteps, StepsCover,
+                                 EmptySteps, Missed,   WorkKnown,  Slowed, Watched,          Noisy};
 
 }  // namespace
 

@@ -75,6 +75,7 @@ struct Known {
   int64_t steps = 0;                 // of the steady state
   int64_t wall_ns = 0;               // their time
   int64_t warmup_ns = 0;             // before them
+  int64_t missed_ns = 0;             // beside them: events of the process were lost, and with them its steps
   int64_t bare_steps = 0;            // of the steady state, left out since launches in them ran nothing
   std::optional<double> work_known;  // of the device's time in the steps: the part whose work is known
   // What a step would take without the profiler, estimated, in ns; where it is known, `noticed.slowed` is there.

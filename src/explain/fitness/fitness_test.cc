@@ -69,6 +69,15 @@ TEST(FitnessTest, EventsWithoutATimeCountFromOneInAHundredOn) {
   EXPECT_TRUE(FitnessOf(known).Forbids(Conclusion::kGains));
 }
 
+TEST(FitnessTest, StepsWhoseEventsWereLostAreSaidFromAHundredthOfTheTimeOn) {
+  Known known = ALiveRun(100);
+  known.missed_ns = 90 * kMs;
+  EXPECT_TRUE(FitnessOf(known).conditions.empty());
+  known.missed_ns = 2'500 * kMs;
+  EXPECT_THAT(Says(known, "missed-steps"), HasSubstr("2.5 s of 12 s of steps are left out"));
+  EXPECT_FALSE(FitnessOf(known).Forbids(Conclusion::kGains)) << "those that were read are whole";
+}
+
 TEST(FitnessTest, OperationsThatWereCutAreSaidAndForbidNothing) {
   Known known = ATrace();
   known.noticed.cut = 7;

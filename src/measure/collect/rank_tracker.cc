@@ -160,9 +160,13 @@ void RankTracker::OnFetch(int64_t worker_key, const ChannelRecord& event) {
   ++loader.batches;
   loader.samples += event.a & 0xffffffff;
   loader.fetch_ns += fetch_ns;
-  loader.cpu_ns += std::max<int64_t>(0, event.b);
-  loader.collate_ns += std::max<int64_t>(0, event.c);
-  loader.run_delay_ns += std::max<int64_t>(0, event.d);
+  // What is scaled from another fetch, or was counted while the command stood, may seem to last longer than all of this one.
+  const auto part_ns = [fetch_ns](int64_t ns) {
+    return std::clamp<int64_t>(ns, 0, std::max<int64_t>(0, fetch_ns));
+  };
+  loader.cpu_ns += part_ns(event.b);
+  loader.collate_ns += part_ns(event.c);
+  loader.run_delay_ns += part_ns(event.d);
   loader.batch_fetch_ns.Add(static_cast<double>(fetch_ns));
   loader.slowest_sample_ns.Add(static_cast<double>(static_cast<uint64_t>(event.a) >> 32) * 1e3);
   Worker& worker = workers_[{worker_key, loader.id}];
@@ -418,6 +422,7 @@ void RankTracker::Drain(record::RunWriter& writer, bool last) {
   }
   if (lost_events_ + host_steps_.dropped_events() > 0) {
     info_.facts["lost_events"] = std::to_string(lost_events_ + host_steps_.dropped_events());
+    info_.facts["missed_ns"] = std::to_string(host_steps_.missed_ns());
   }
   StatePasses();
   StateUnfinished();

@@ -133,6 +133,19 @@ TEST_F(RankTrackerTest, FetchesOfWorkersAreSummedByLoader) {
   EXPECT_NEAR(loader.slowest_sample_ns.Quantile(0.5), 4 * kMs, 0.05 * kMs);
 }
 
+TEST_F(RankTrackerTest, NoPartOfAFetchLastsLongerThanAllOfIt) {
+  ChannelRecord fetch = Event(EventKind::kFetch, 100 * kMs, 130 * kMs, 16);
+  fetch.b = 33 * kMs;
+  fetch.c = 2 * kMs;
+  fetch.d = 31 * kMs;
+  tracker_.OnWorkerEvent(7, fetch);
+  Step(1000, 50);
+  const record::Loader loader = Finish().loaders.at(0);
+  EXPECT_EQ(loader.cpu_ns, 30 * kMs);
+  EXPECT_EQ(loader.collate_ns, 2 * kMs);
+  EXPECT_EQ(loader.run_delay_ns, 30 * kMs);
+}
+
 TEST_F(RankTrackerTest, AnEpochsBeginIncludesTheEndOfTheWorkersBeforeIt) {
   const auto next = [&](int64_t begin_ms, int64_t end_ms, int64_t samples, int64_t first) {
     ChannelRecord event = Event(EventKind::kNext, begin_ms * kMs, end_ms * kMs, samples);

@@ -8,7 +8,9 @@ namespace {
 using record::Metric;
 using testing::ARun;
 using testing::ATraining;
+using testing::FindingIn;
 using testing::Finds;
+using ::testing::HasSubstr;
 using ::testing::Not;
 
 // Two cores that are always busy, `own` of them with the run itself.
@@ -27,6 +29,15 @@ TEST(CpuContentionTest, IsRaisedByOtherProgramsAndIsNotTheRunsOwnIllness) {
 
 TEST(CpuContentionTest, IsNotRaisedByARunThatKeepsTheCoresBusyItself) {
   EXPECT_THAT(Diagnose(OnABusyMachine(1.6)), Not(Finds("cpu-contention")));
+}
+
+TEST(CpuContentionTest, OthersKeepNoMoreOfTheRunsCoresBusyThanItLeaves) {
+  ARun run = OnABusyMachine(0.3);
+  record::Recording of_one_core = run;
+  of_one_core.machine["cores"] = "1";  // of the two of the machine
+  EXPECT_THAT(FindingIn(Diagnose(of_one_core), "cpu-contention")->title,
+              HasSubstr("Other programs keep 0.70 of 1 cores busy"));
+  EXPECT_THAT(FindingIn(Diagnose(run), "cpu-contention")->title, HasSubstr("1.70 of 2 cores"));
 }
 
 TEST(CpuContentionTest, IsNotRaisedWhileACoreIsLeft) {

@@ -124,7 +124,7 @@ const std::vector<ActivityKind>& ActivityKinds() {
       {Activity::kFile,
        {"files",
         "reads or writes files",
-        {"write every tenth step, or from a thread", "keep what is read again in memory"},
+        {"write a tenth as often, or from a thread", "keep what is read again in memory"},
         Removes{0.85, 0.5, 0.95}}},
       {Activity::kNetwork,
        {"network",
@@ -134,7 +134,7 @@ const std::vector<ActivityKind>& ActivityKinds() {
       {Activity::kSubprocess,
        {"subprocess",
         "waits for a program that it started",
-        {"call it every tenth step, or start it without waiting (subprocess.Popen) and look at its result "
+        {"call it a tenth as often, or start it without waiting (subprocess.Popen) and look at its result "
          "later"},
         Removes{0.9, 0.5, 1}}},
       {Activity::kSleep,
@@ -419,6 +419,17 @@ bool IsAboutValidation(const std::vector<Part>& parts) {
   return advised != parts.end() && advised->named == HostOther::kValidation;
 }
 
+// Whether the part is what one step alone spent its time on: a program that was started once, a file read.
+bool CameOnce(const RankView& rank, const Part& part) {
+  constexpr double kMost = 0.8;
+  constexpr auto kUnnamed = static_cast<size_t>(HostOther::kUnnamed);
+  if (part.samples == 0 || 2 * part.of_step.ratio < rank.Ratio(HostOther::kUnnamed)) return false;
+  int64_t longest_ns = 0;
+  for (const record::Step* step : rank.steady)
+    longest_ns = std::max(longest_ns, step->host_other_ns[kUnnamed]);
+  return static_cast<double>(longest_ns) >= kMost * static_cast<double>(rank.host_other_ns[kUnnamed]);
+}
+
 // The gain of the largest part that its advice makes smaller.
 void Promise(const View& view, const std::vector<Part>& parts, Finding& finding) {
   for (const Part& part : parts) {
@@ -426,6 +437,11 @@ void Promise(const View& view, const std::vector<Part>& parts, Finding& finding)
     if (IsFromTheEnvironment(parts, part)) continue;
     finding.fix = part.kind->fix;
     if (&part != &parts.front()) NameToo(part, finding);
+    if (CameOnce(view.lead(), part)) {
+      finding.fix = {fmt::format("it came once in {} steps: the longer a run, the less it takes of it",
+                                 FormatCount(static_cast<double>(view.lead().steps)))};
+      return;
+    }
     if (!HasRoomFor(view, part)) {
       finding.fix = {part.kind->fix.back(),
                      "no core is idle for loader workers, which alone would gain nothing"};

@@ -91,6 +91,25 @@ TEST(HostOtherTest, CollectionsOfTheGarbageThatOthersMakeStay) {
   EXPECT_THAT(finding.method, Not(HasSubstr("garbage")));
 }
 
+// 20 s in one of a hundred steps, or the same in two.
+ARun WithAProgramStartedIn(std::initializer_list<int64_t> steps) {
+  ARun run = ATraining();
+  for (const int64_t index : steps)
+    run.InStep(index, Share::kHostOther, 20'000 / static_cast<int64_t>(steps.size()));
+  run.rank().hot_lines = {Seen(Activity::kSubprocess, 200)};
+  return run;
+}
+
+TEST(HostOtherTest, NothingIsPromisedOfWhatCameOnce) {
+  const Diagnosis once = Diagnose(WithAProgramStartedIn({50}));
+  ASSERT_THAT(once, FindsCause("host-other", "subprocess"));
+  EXPECT_TRUE(FindingIn(once, "host-other")->method.empty());
+  EXPECT_THAT(*FindingIn(once, "host-other"), Advises("it came once in 100 steps"));
+  const Diagnosis twice = Diagnose(WithAProgramStartedIn({30, 60}));
+  EXPECT_FALSE(FindingIn(twice, "host-other")->method.empty());
+  EXPECT_THAT(*FindingIn(twice, "host-other"), Advises("a tenth as often"));
+}
+
 TEST(HostOtherTest, ThreadsThatAPausePutToSleepGainMore) {
   const auto gain = [](const char* threads) {
     ARun run = WithSamples({Seen(Activity::kLogging, 100)});

@@ -284,7 +284,11 @@ Why Explain(const View& view, const Slow& slow) {
             ""};
   if (const Period period = PeriodOf(slow); period.steps > 0) return OfPeriod(rank, slow, period);
   const SlowLines lines = LinesOfSlowSteps(rank, slow.PerUsual());
-  if (lines.all > 0 && lines.watches >= kMostOfExcess * lines.all)
+  const bool watches = lines.all > 0 && lines.watches >= kMostOfExcess * lines.all;
+  if (watches && slow.IsMost(slow.Grows(Share::kHostOther)))
+    return {"",         "in them the loop does something beside the training", {}, false, "host-other", "",
+            lines.where};
+  if (watches)
     return {
         "",         "in them the passes call what is hooked into them", {}, false, "instrumentation", "hooks",
         lines.where};

@@ -92,6 +92,33 @@ TEST(UnstableStepsTest, OfPassesWithoutGradientsAnotherFindingTells) {
   EXPECT_THAT(diagnosis, Not(Finds("unstable-steps")));
 }
 
+// In four of a hundred steps 600 ms go where the sampler saw programs that were started.
+ARun WithProgramsStartedIn(Share share) {
+  ARun run = ATraining();
+  for (const int64_t index : kSlowSteps) run.InStep(index, share, 600);
+  record::HotLine line{share,
+                       "/home/u/train.py",
+                       70,
+                       "main",
+                       "",
+                       200,
+                       record::HostOther::kUnnamed,
+                       record::Activity::kSubprocess,
+                       false,
+                       ""};
+  line.slow_samples = 200;
+  run.rank().hot_lines = {line};
+  return run;
+}
+
+TEST(UnstableStepsTest, OfWhatTheLoopDoesBesideTheTrainingAnotherFindingTells) {
+  const Diagnosis diagnosis = Diagnose(WithProgramsStartedIn(Share::kHostOther));
+  EXPECT_THAT(diagnosis, FindsCause("host-other", "subprocess"));
+  EXPECT_THAT(diagnosis, Not(Finds("unstable-steps")));
+  EXPECT_THAT(UnstableSteps(WithProgramsStartedIn(Share::kForward)).title,
+              HasSubstr("the passes call what is hooked into them"));
+}
+
 TEST(UnstableStepsTest, AreNotOfSizesThatDifferButThatStepsDoNotFollow) {
   ARun run = WithSpikesIn(Share::kForward);
   for (record::Step& step : run.rank().steps) step.elements = 32 * (100 + step.index % 7 * 100);
