@@ -11,7 +11,7 @@ version="$(cat VERSION)"
 
 # check HOW PREFIX PYTHON: what every way of installing must provide.
 check() {
-  local how="$1" prefix="$2" python="$3" said hook
+  local how="$1" prefix="$2" python="$3" said hook loaded
   said="$("$prefix/bin/fullbore" --version)"
   [[ "$said" == *"$version"* ]] || die "$how: --version says '$said', VERSION says '$version'"
   [[ "$("$prefix/bin/fullbore" help input-bound)" == *input-bound* ]] || die "$how: help knows no findings"
@@ -24,14 +24,15 @@ check() {
     die "$how: the hook is taken from '$hook', not from '$prefix'"
   [ -f "$hook/sitecustomize.py" ] || die "$how: '$hook' holds no sitecustomize.py"
   compgen -G "$hook/../core/_native*.so" >/dev/null || die "$how: the hook's extension is not beside the hook"
-  [ "$(PYTHONPATH="$hook/.." "$python" -c 'from core import native; print(native.PATH)')" = native ] ||
-    die "$how: the hook's extension does not load"
+  loaded="$(PYTHONPATH="$hook/.." "$python" -W error::RuntimeWarning -c 'from core import native; print(native.PATH)')"
+  [ "$loaded" = native ] || die "$how: the hook's extension does not load"
   say "ok: $how"
 }
 
-# loads_data HOW PYTHON: the extension is installed and reads data.
+# loads_data HOW PYTHON: the extension is installed and reads data. Here as in check, a free-threaded Python that
+# switches its lock on for an extension warns of it.
 loads_data() {
-  "$2" - "$place" <<'PY' || die "$1: fullbore.data does not load and read"
+  "$2" -W error::RuntimeWarning - "$place" <<'PY' || die "$1: fullbore.data does not load and read"
 import pathlib, sys
 from fullbore.data import FileList
 place = pathlib.Path(sys.argv[1])

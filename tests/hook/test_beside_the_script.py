@@ -26,11 +26,11 @@ SHOW = """
 files = set(sys.modules) - set(sys.builtin_module_names)
 print(sorted(name for name in files if not name.startswith("_fullbore_hook")))
 """
-# What the script imports after the hook has loaded, and where it came from.
+# What the script imports after the hook has loaded, and where it came from: some Pythons have a few of them built in.
 THEN = """
 import json, logging, mmap, queue, random, re, select, socket, statistics, struct, threading
 for module in (json, logging, mmap, queue, random, re, select, socket, statistics, struct, threading):
-    print(module.__name__, module.__file__, getattr(module, "OWN", None))
+    print(module.__name__, getattr(module, "__file__", None), getattr(module, "OWN", None))
 """
 OWN = ("json", "logging", "mmap", "queue", "random", "select", "socket", "statistics", "struct", "linecache", "dis")
 

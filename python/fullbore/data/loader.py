@@ -248,8 +248,9 @@ class Loader:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        if "_pool" in self.__dict__:
+    def __del__(self, has_ended: Callable[[], bool] = sys.is_finalizing) -> None:
+        # At the interpreter's end close_all was here before, and what this module imports may be gone.
+        if "_pool" in self.__dict__ and not has_ended():
             self.close()
 
     # --- Pickling: options and position, so that spawned processes can open the loader again
