@@ -97,7 +97,7 @@ done
 dpkg-deb --extract "$deb" "$place/deb"
 PYTHONPATH="$place/deb/usr/share/fullbore/python" loads_data "the Debian package" "$venv/bin/python3"
 check "the Debian package" "$place/deb/usr" python3
-find "$place/deb" -type f \( -name fullbore -o -name '_core*.so' \) -exec scripts/check_hardening.sh {} +
+find "$place/deb" -type f \( -path '*/bin/fullbore' -o -name '_core*.so' \) -exec scripts/check_hardening.sh {} +
 say "ok: the Debian package is hardened"
 scripts/test_debian_package.sh "$deb"
 
