@@ -100,6 +100,9 @@ class Counted:
         if len(self.lengths) + seen.rows <= MOST_LENGTHS or not self.lengths:
             self.lengths += seen.lengths[:MOST_LENGTHS]
 
+    def is_padded(self) -> bool:
+        return bool(self.told_by) and self.useful < self.computed.tokens
+
     def forget_lengths(self) -> None:
         self.told_by = ""
 
