@@ -8,7 +8,6 @@ inputs in the first steps.
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -20,9 +19,9 @@ from . import forward, graphs, padding
 
 MOST_LOOKS = 256  # a training goes on as it began
 LOOKS_FOR_NOTHING = 8  # whose batches are no tokens by then
-# The longest rows of batches differ by a third, and eight of them say little: so many padded batches are looked at one
-# after the other, where a look takes a small part of the time from one to the next.
-IN_A_ROW, MOST_OF_STEP = 64, 1 / 100
+# The longest rows of batches differ by a third, and eight of them say little: so many padded batches are looked at as
+# soon as all looks together take a small part of the time.
+SOON, MOST_OF_TIME = 64, 1 / 100
 FIRST_SAID, MORE_SAID = 4, 1.25  # batches; then whenever there are so many times as many
 MOST_ELEMENTS = 1 << 20  # of a matrix: a larger one would take milliseconds to look at
 LEAST_WIDTH = 8  # what is narrower are features of a sample, not its tokens
@@ -136,8 +135,8 @@ class Tokens:
         self.filler: int | None = None  # the id that was found to fill rows
         self.untold = False  # what was taken for padding stood within rows
         self.looks = 0
-        self.looked = 0  # when the latest look at a batch began
-        self.takes = math.inf  # ns, such a look: the cheapest, since others may have met another program
+        self.began, self.took = clock(), 0  # of looks at batches, ns
+        self.goes_on = False  # from one batch to the next, not only after some steps
         self.said = 0  # of how many batches
         self.over = False
 
@@ -153,6 +152,7 @@ class Tokens:
         if self.looks > MOST_LOOKS or (self.looks > LOOKS_FOR_NOTHING and not self.counted.batches):
             self.over = True
         elif not steps.state.in_window and not torch.autograd._profiler_enabled():
+            self.goes_on = False
             waits.looks[:] = [self.look_at_batch]
             if forward.forward is not None:
                 forward.forward.look_at_next(self.look_at_call)
@@ -182,13 +182,13 @@ class Tokens:
 
     def look_at_batch(self, found: Any) -> None:
         """That a loader has handed over."""
-        before, self.looked = self.looked, clock()
-        self.ask(self.settle)
-        self.look("batch", found, found)
-        if not self.wants_next():
-            return
-        self.takes = min(self.takes, clock() - self.looked)
-        if self.takes < MOST_OF_STEP * (self.looked - before):
+        begin = clock()
+        if not self.goes_on or self.took < MOST_OF_TIME * (begin - self.began):
+            self.ask(self.settle)
+            self.look("batch", found, found)
+            self.took += clock() - begin
+            self.goes_on = self.wants_next()
+        if self.goes_on:
             waits.looks.append(self.look_at_batch)
 
     def wants_next(self) -> bool:
@@ -196,7 +196,7 @@ class Tokens:
         seen = self.seen.get("batch")
         if seen is None or seen.loader != steps.state.training_loader:
             return False
-        return self.counted.is_padded() and self.counted.batches < IN_A_ROW
+        return self.counted.is_padded() and self.counted.batches < SOON
 
     def look_at_call(self, module: Any, args: Any, kwargs: Any) -> None:
         """In training."""
